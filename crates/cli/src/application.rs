@@ -1,0 +1,151 @@
+//! `svc application`: a partner's publishable keys and webhook secrets.
+
+use anyhow::anyhow;
+use jiff::SignedDuration;
+use secrecy::ExposeSecret;
+use serde::Serialize;
+use svc_service::credentials;
+use svc_service::domain::{ApplicationUuid, ClientId, PublishableKey};
+use svc_service::store::PendingEvent;
+
+use crate::output;
+use crate::partner::{application_view, open};
+use crate::settings::DataArgs;
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Create another application for a partner; its webhook secret is shown once
+    Create(Create),
+    /// List all applications
+    List(List),
+    /// Give an application a new webhook secret
+    RotateWebhookSecret(Rotate),
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  svc application create \"Loja online\" --partner svc_a1b2")]
+pub(crate) struct Create {
+    /// What the application is called
+    name: String,
+    /// The partner's client id
+    #[arg(long, value_name = "CLIENT_ID")]
+    partner: String,
+    /// When the PEN event is sent
+    #[arg(long, value_enum, default_value = "instrument")]
+    pending_event: PendingEventArg,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// When an application hears of PEN.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum PendingEventArg {
+    /// With the first live instrument (a wallet request or a bank reference)
+    Instrument,
+    /// When the order is created
+    Creation,
+    /// Not at all
+    Never,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Rotate {
+    /// The applicationUUID or the publishable key
+    application: String,
+    /// How long the old secret still signs beside the new one
+    #[arg(long, default_value = "24h", value_name = "TIME")]
+    overlap: SignedDuration,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NewApplication<'a> {
+    publishable_key: String,
+    #[serde(rename = "applicationUUID")]
+    application_uuid: &'a str,
+    webhook_secret: &'a str,
+}
+
+pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Create(args) => create(args).await,
+        Command::List(args) => list(args).await,
+        Command::RotateWebhookSecret(args) => rotate(args).await,
+    }
+}
+
+async fn create(args: Create) -> anyhow::Result<()> {
+    let app = open(&args.data).await?;
+    let partner = ClientId::parse(args.partner)?;
+    let pending_event = match args.pending_event {
+        PendingEventArg::Instrument => PendingEvent::Instrument,
+        PendingEventArg::Creation => PendingEvent::Creation,
+        PendingEventArg::Never => PendingEvent::Never,
+    };
+    let issued = credentials::create_application(&app, &partner, &args.name, pending_event).await?;
+    print(args.json, &issued.publishable_key, issued.webhook_secret.expose_secret());
+    Ok(())
+}
+
+async fn list(args: List) -> anyhow::Result<()> {
+    let app = open(&args.data).await?;
+    let directory = app.store.directory().await?;
+    let views: Vec<_> = directory
+        .applications
+        .iter()
+        .map(|application| application_view(&app, application))
+        .collect();
+    if args.json {
+        output::json(&views);
+        return Ok(());
+    }
+    let rows: Vec<_> = views
+        .into_iter()
+        .map(|v| [v.publishable_key, v.name, v.pending_event.into(), v.created_at])
+        .collect();
+    output::table(["PUBLISHABLE KEY", "NAME", "PEN EVENT", "CREATED"], &rows);
+    Ok(())
+}
+
+async fn rotate(args: Rotate) -> anyhow::Result<()> {
+    let app = open(&args.data).await?;
+    let uuid = match PublishableKey::parse(&args.application) {
+        Some(key) => key.application_uuid().clone(),
+        None => ApplicationUuid::parse(args.application.clone())
+            .map_err(|issue| anyhow!("the application id {issue}"))?,
+    };
+    let secret = credentials::rotate_webhook_secret(&app, &uuid, args.overlap).await?;
+    print(args.json, &PublishableKey::new(app.environment, uuid), secret.expose_secret());
+    Ok(())
+}
+
+fn print(json: bool, key: &PublishableKey, webhook_secret: &str) {
+    if json {
+        output::json(&NewApplication {
+            publishable_key: key.to_string(),
+            application_uuid: key.application_uuid().as_str(),
+            webhook_secret,
+        });
+        return;
+    }
+    output::line(format_args!("SVC_PUBLISHABLE_KEY={key}"));
+    output::line(format_args!("SVC_WEBHOOK_SECRET={webhook_secret}"));
+    output::note("Keep the secret now: it is not shown again.");
+}

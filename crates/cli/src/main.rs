@@ -1,0 +1,79 @@
+//! `svc`: the whole payment service and its tools in one binary.
+
+mod application;
+mod backup;
+mod demo;
+mod keygen;
+mod log;
+mod migrate;
+mod output;
+mod partner;
+mod serve;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+const EXAMPLES: &str = "Examples:
+  svc demo                                  a sandbox with credentials and a walk to paste
+  svc serve --database sqlite:svc.db        a sandbox on the embedded database
+  svc partner create \"Loja Kianda\" --json   credentials for a new merchant
+  svc backup copy.db                        a consistent copy while the service runs
+
+Settings come from flags, then SVC_SERVER_… variables, then --config FILE.";
+
+#[derive(Parser)]
+#[command(name = "svc", version, about = "Payment orders in kwanza: the whole service in one binary", after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a sandbox with a ready partner, and print how to use it
+    Demo(demo::Args),
+    /// Run the service
+    Serve(serve::Args),
+    /// Create, list, disable and rotate partners
+    #[command(subcommand)]
+    Partner(partner::Command),
+    /// Create and list applications, rotate their webhook secrets
+    #[command(subcommand)]
+    Application(application::Command),
+    /// Create the database or bring it up to date
+    Migrate(migrate::Args),
+    /// Copy the embedded database while the service runs
+    Backup(backup::Args),
+    /// Print a new master key
+    Keygen,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    log::start();
+    let outcome = settings::refuse_unknown_variables().and_then(|()| {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        runtime.block_on(run(cli.command))
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            output::error(&fault);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Demo(args) => demo::run(args).await,
+        Command::Serve(args) => serve::run(args).await,
+        Command::Partner(command) => partner::run(command).await,
+        Command::Application(command) => application::run(command).await,
+        Command::Migrate(args) => migrate::run(args).await,
+        Command::Backup(args) => backup::run(args).await,
+        Command::Keygen => keygen::run(),
+    }
+}

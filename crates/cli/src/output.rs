@@ -1,0 +1,49 @@
+//! Data on stdout, messages on stderr, colour only for a person.
+
+use std::io::{IsTerminal, Write};
+
+use serde::Serialize;
+
+/// A line of data. A reader that went away (`| head`) is no fault of ours.
+pub(crate) fn line(text: impl std::fmt::Display) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{text}");
+    let _ = out.flush();
+}
+
+/// One line of JSON.
+pub(crate) fn json(value: &impl Serialize) {
+    line(serde_json::to_string(value).expect("what we print is strings and numbers"));
+}
+
+/// Something a person should know beside the data.
+pub(crate) fn note(text: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+pub(crate) fn error(fault: &anyhow::Error) {
+    let label = if std::io::stderr().is_terminal() { "\x1b[1;31merror:\x1b[0m" } else { "error:" };
+    note(format_args!("{label} {fault:#}"));
+}
+
+/// Emphasis on a terminal, plain text elsewhere.
+pub(crate) fn bold(text: impl std::fmt::Display) -> String {
+    if std::io::stdout().is_terminal() { format!("\x1b[1m{text}\x1b[0m") } else { text.to_string() }
+}
+
+/// Columns as wide as their widest cell.
+pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) {
+    let widths: [usize; N] = std::array::from_fn(|column| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([head[column].len()]).max().unwrap_or_default()
+    });
+    let print = |cells: [&str; N]| {
+        let padded: Vec<_> =
+            cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        line(padded.join("  ").trim_end());
+    };
+    print(head);
+    for row in rows {
+        print(std::array::from_fn(|column| row[column].as_str()));
+    }
+}

@@ -1,0 +1,91 @@
+//! `svc serve`: the service.
+
+use anyhow::bail;
+use serde::Serialize;
+use svc_service::app::App;
+use svc_service::server::{Ended, Server};
+
+use crate::output;
+use crate::settings::{ServiceArgs, Settings};
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  svc serve --database sqlite:svc.db --listen 127.0.0.1:8080
+  svc serve --environment production --database postgres://svc@db/svc \\
+            --public-url https://api.example.ao --trusted-proxy 10.0.0.0/8
+
+Production needs a master key in SVC_SERVER_MASTER_KEY or SVC_SERVER_MASTER_KEY_FILE (svc keygen).")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    service: ServiceArgs,
+    /// Print one line of JSON with the base URL when ready
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Ready {
+    base_url: String,
+}
+
+pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    let Settings { config, database } = args.service.settings()?;
+    let _lock = database.lock_for_service()?;
+    let app = App::open(config, &database).await?;
+    let server = Server::bind(app.clone()).await?;
+    let base_url = base_url(&app, &server);
+    tracing::info!(
+        address = %server.address(),
+        environment = app.environment.as_str(),
+        engine = app.store.engine_name(),
+        "ready"
+    );
+    if args.json {
+        output::json(&Ready { base_url });
+    }
+    until_stopped(server).await
+}
+
+/// How callers reach the service: as configured, or where it listens.
+pub(crate) fn base_url(app: &App, server: &Server) -> String {
+    match &app.config.public_url {
+        Some(url) => url.as_str().trim_end_matches('/').to_owned(),
+        None => {
+            let scheme = if app.config.tls.is_some() { "https" } else { "http" };
+            format!("{scheme}://{}", server.address())
+        }
+    }
+}
+
+/// Runs until SIGTERM or Ctrl-C, then finishes what is in progress.
+pub(crate) async fn until_stopped(server: Server) -> anyhow::Result<()> {
+    match server.run(asked_to_stop()).await {
+        Ended::Stopped => {
+            tracing::info!("stopped");
+            Ok(())
+        }
+        Ended::StoreBroken => {
+            bail!("the database stopped taking writes; start again so that it can recover")
+        }
+    }
+}
+
+async fn asked_to_stop() {
+    let interrupted = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let Ok(mut terminated) = signal(SignalKind::terminate()) else {
+            let _ = interrupted.await;
+            return;
+        };
+        tokio::select! {
+            _ = interrupted => {}
+            _ = terminated.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = interrupted.await;
+    tracing::info!("stopping: finishing what is in progress");
+}

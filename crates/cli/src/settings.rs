@@ -1,0 +1,249 @@
+//! Settings: a flag wins over a `SVC_SERVER_…` variable, which wins over the file, which wins over
+//! the default. Unknown names are refused, so that a typing error cannot pass for a setting.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use ipnet::IpNet;
+use secrecy::SecretString;
+use serde::Deserialize;
+use svc_service::config::{Config, Limits, TlsFiles};
+use svc_service::domain::Environment;
+use svc_service::store::Database;
+
+const DATABASE_DEFAULT: &str = "sqlite:svc.db";
+const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
+
+/// What every command that touches the data needs.
+#[derive(clap::Args, Clone, Default)]
+pub(crate) struct DataArgs {
+    /// Settings file (TOML); see docs/operate.md
+    #[arg(long, env = "SVC_SERVER_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// sqlite:PATH or postgres://USER@HOST/NAME [default: sqlite:svc.db]
+    #[arg(long, env = "SVC_SERVER_DATABASE", hide_env_values = true, value_name = "URL")]
+    pub database: Option<String>,
+    /// sandbox or production [default: what the database is; a new one is a sandbox]
+    #[arg(long, env = "SVC_SERVER_ENVIRONMENT", value_name = "NAME")]
+    pub environment: Option<Environment>,
+}
+
+/// What a running service needs besides.
+#[derive(clap::Args, Clone, Default)]
+pub(crate) struct ServiceArgs {
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// Address to listen on; port 0 picks a free one [default: 127.0.0.1:8080]
+    #[arg(long, env = "SVC_SERVER_LISTEN", value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
+    /// How merchants and payers reach this service
+    #[arg(long, env = "SVC_SERVER_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<String>,
+    /// Certificate chain (PEM); with --tls-key
+    #[arg(long, env = "SVC_SERVER_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Private key (PEM)
+    #[arg(long, env = "SVC_SERVER_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Network of a proxy whose X-Forwarded-For is believed; may be repeated
+    #[arg(
+        long = "trusted-proxy",
+        env = "SVC_SERVER_TRUSTED_PROXIES",
+        value_name = "CIDR",
+        value_delimiter = ','
+    )]
+    pub trusted_proxies: Vec<IpNet>,
+    /// Sandbox only: allow webhooks to this machine and private networks
+    #[arg(long, env = "SVC_SERVER_PRIVATE_WEBHOOK_TARGETS")]
+    pub private_webhook_targets: bool,
+    /// Most writes in one commit; 1 switches group commit off [default: 512]
+    #[arg(long, env = "SVC_SERVER_COMMIT_BATCH_MAX", value_name = "N", hide = true)]
+    pub commit_batch_max: Option<usize>,
+    /// Wrong credentials of one client id from one address before 429 [default: 100]
+    #[arg(long, env = "SVC_SERVER_TOKEN_FAILURES_PER_MINUTE", value_name = "N")]
+    pub token_failures_per_minute: Option<u32>,
+    /// Wrong credentials from one address before 429 [default: 2000]
+    #[arg(long, env = "SVC_SERVER_ADDRESS_FAILURES_PER_MINUTE", value_name = "N")]
+    pub address_failures_per_minute: Option<u32>,
+    /// Calls of one partner before 429 [default: 100000]
+    #[arg(long, env = "SVC_SERVER_PARTNER_REQUESTS_PER_SECOND", value_name = "N")]
+    pub partner_requests_per_second: Option<u32>,
+    /// Queries for one order before 429 [default: 200]
+    #[arg(long, env = "SVC_SERVER_ORDER_QUERIES_PER_SECOND", value_name = "N")]
+    pub order_queries_per_second: Option<u32>,
+    /// Open connections [default: 10000]
+    #[arg(long, env = "SVC_SERVER_CONNECTIONS", value_name = "N")]
+    pub connections: Option<usize>,
+}
+
+/// The settings file. Every key is optional; an unknown one is an error that names it.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct File {
+    database: Option<String>,
+    database_file: Option<PathBuf>,
+    environment: Option<String>,
+    listen: Option<SocketAddr>,
+    public_url: Option<String>,
+    tls_cert: Option<PathBuf>,
+    tls_key: Option<PathBuf>,
+    #[serde(default)]
+    trusted_proxies: Vec<IpNet>,
+    #[serde(default)]
+    private_webhook_targets: bool,
+    commit_batch_max: Option<usize>,
+    master_key: Option<String>,
+    master_key_file: Option<PathBuf>,
+    token_failures_per_minute: Option<u32>,
+    address_failures_per_minute: Option<u32>,
+    partner_requests_per_second: Option<u32>,
+    order_queries_per_second: Option<u32>,
+    connections: Option<usize>,
+}
+
+/// Variables that hold secrets, or name files that do; they are no flags, which anyone can list.
+const MASTER_KEY: &str = "SVC_SERVER_MASTER_KEY";
+const MASTER_KEY_FILE: &str = "SVC_SERVER_MASTER_KEY_FILE";
+const DATABASE_FILE: &str = "SVC_SERVER_DATABASE_FILE";
+
+/// Where the data is and how to serve it.
+pub(crate) struct Settings {
+    pub config: Config,
+    pub database: Database,
+}
+
+impl DataArgs {
+    /// For commands that only touch the data.
+    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+        ServiceArgs { data: self.clone(), ..ServiceArgs::default() }.settings()
+    }
+}
+
+impl ServiceArgs {
+    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+        let file = read_file(self.data.config.as_deref())?;
+        let environment = match (self.data.environment, &file.environment) {
+            (Some(given), _) => Some(given),
+            (None, Some(name)) => Some(name.parse()?),
+            (None, None) => None,
+        };
+        let public_url = self.public_url.as_ref().or(file.public_url.as_ref());
+        let proxies = if self.trusted_proxies.is_empty() {
+            &file.trusted_proxies
+        } else {
+            &self.trusted_proxies
+        };
+        let config = Config {
+            environment,
+            public_url: public_url
+                .map(|url| {
+                    url.parse().with_context(|| format!("the public URL {url:?} is not a URL"))
+                })
+                .transpose()?,
+            tls: tls(self, &file)?,
+            trusted_proxies: proxies.clone(),
+            private_webhook_targets: self.private_webhook_targets || file.private_webhook_targets,
+            master_key: master_key(&file)?,
+            limits: limits(self, &file),
+            commit_batch_max: self
+                .commit_batch_max
+                .or(file.commit_batch_max)
+                .unwrap_or(Config::COMMIT_BATCH_MAX)
+                .clamp(1, Config::COMMIT_BATCH_MAX),
+            // In production a missing file is more likely a wrong path than a first start.
+            create_database: environment != Some(Environment::Production),
+            ..Config::sandbox(
+                self.listen.or(file.listen).unwrap_or(LISTEN_DEFAULT.parse().expect("an address")),
+            )
+        };
+        Ok(Settings { config, database: database(&self.data, &file)? })
+    }
+}
+
+/// Names every `SVC_SERVER_…` variable that means nothing to us.
+pub(crate) fn refuse_unknown_variables() -> anyhow::Result<()> {
+    use clap::{Args, Command};
+    let command = ServiceArgs::augment_args(Command::new("svc"));
+    let mut known: Vec<_> =
+        command.get_arguments().filter_map(|argument| argument.get_env()?.to_str()).collect();
+    known.extend([MASTER_KEY, MASTER_KEY_FILE, DATABASE_FILE, crate::log::VARIABLE]);
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("SVC_SERVER_") && !known.contains(&&*name) {
+            bail!("the variable {name} is not a setting; svc serve --help lists them");
+        }
+    }
+    Ok(())
+}
+
+fn read_file(path: Option<&Path>) -> anyhow::Result<File> {
+    let Some(path) = path else { return Ok(File::default()) };
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the settings file {}", path.display()))?;
+    toml::from_str(&text).with_context(|| format!("in the settings file {}", path.display()))
+}
+
+fn database(args: &DataArgs, file: &File) -> anyhow::Result<Database> {
+    let from_file = std::env::var_os(DATABASE_FILE).map(PathBuf::from);
+    let from_file = from_file.as_ref().or(file.database_file.as_ref());
+    let text = match (&args.database, from_file, &file.database) {
+        (Some(given), _, _) => given.clone(),
+        (None, Some(path), _) => read_secret(path)?,
+        (None, None, Some(given)) => given.clone(),
+        (None, None, None) => DATABASE_DEFAULT.to_owned(),
+    };
+    Ok(Database::parse(&text)?)
+}
+
+fn master_key(file: &File) -> anyhow::Result<Option<SecretString>> {
+    let from_variable = std::env::var(MASTER_KEY).ok();
+    let path = std::env::var_os(MASTER_KEY_FILE).map(PathBuf::from);
+    let key = match (from_variable, path.or(file.master_key_file.clone()), &file.master_key) {
+        (Some(key), _, _) => Some(key),
+        (None, Some(path), _) => Some(read_secret(&path)?),
+        (None, None, key) => key.clone(),
+    };
+    Ok(key.map(SecretString::from))
+}
+
+fn read_secret(path: &Path) -> anyhow::Result<String> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the secret file {}", path.display()))?;
+    Ok(text.trim().to_owned())
+}
+
+fn tls(args: &ServiceArgs, file: &File) -> anyhow::Result<Option<TlsFiles>> {
+    let certificate = args.tls_cert.as_ref().or(file.tls_cert.as_ref());
+    let key = args.tls_key.as_ref().or(file.tls_key.as_ref());
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => {
+            Ok(Some(TlsFiles { certificate: certificate.clone(), key: key.clone() }))
+        }
+        (None, None) => Ok(None),
+        _ => bail!("TLS needs both tls_cert and tls_key"),
+    }
+}
+
+fn limits(args: &ServiceArgs, file: &File) -> Limits {
+    let default = Limits::default();
+    Limits {
+        token_failures_per_minute: args
+            .token_failures_per_minute
+            .or(file.token_failures_per_minute)
+            .unwrap_or(default.token_failures_per_minute),
+        address_failures_per_minute: args
+            .address_failures_per_minute
+            .or(file.address_failures_per_minute)
+            .unwrap_or(default.address_failures_per_minute),
+        partner_requests_per_second: args
+            .partner_requests_per_second
+            .or(file.partner_requests_per_second)
+            .unwrap_or(default.partner_requests_per_second),
+        order_queries_per_second: args
+            .order_queries_per_second
+            .or(file.order_queries_per_second)
+            .unwrap_or(default.order_queries_per_second),
+        connections: args.connections.or(file.connections).unwrap_or(default.connections),
+    }
+}

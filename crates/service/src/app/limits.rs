@@ -1,0 +1,102 @@
+//! Token buckets: who asks too often is told when to come back.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+
+use governor::clock::{Clock as _, DefaultClock};
+use governor::state::keyed::DashMapStateStore;
+use governor::{Quota, RateLimiter};
+
+use crate::config::Limits;
+use crate::domain::{ClientId, ExternalTransactionId, PartnerId};
+
+/// Too many; seconds until one more is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limited {
+    pub retry_after_s: u64,
+}
+
+type Buckets<K> = RateLimiter<K, DashMapStateStore<K>, DefaultClock>;
+
+pub struct RateLimits {
+    clock: DefaultClock,
+    hasher: RandomState,
+    credential_failures: Buckets<u64>,
+    address_failures: Buckets<IpAddr>,
+    partner_requests: Buckets<PartnerId>,
+    order_queries: Buckets<u64>,
+}
+
+impl RateLimits {
+    pub fn new(limits: &Limits) -> Self {
+        let clock = DefaultClock::default();
+        Self {
+            hasher: RandomState::new(),
+            credential_failures: buckets(Quota::per_minute(at_least_one(
+                limits.token_failures_per_minute,
+            ))),
+            address_failures: buckets(Quota::per_minute(at_least_one(
+                limits.address_failures_per_minute,
+            ))),
+            partner_requests: buckets(Quota::per_second(at_least_one(
+                limits.partner_requests_per_second,
+            ))),
+            order_queries: buckets(Quota::per_second(at_least_one(
+                limits.order_queries_per_second,
+            ))),
+            clock,
+        }
+    }
+
+    /// Counts a failed sign-in. Success is never counted: nobody can lock a partner out.
+    pub fn token_failure(&self, client: Option<&ClientId>, from: IpAddr) -> Result<(), Limited> {
+        self.spend(&self.address_failures, &from)?;
+        match client {
+            Some(client) => {
+                let key = self.hasher.hash_one((client, from));
+                self.spend(&self.credential_failures, &key)
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub fn partner_request(&self, partner: PartnerId) -> Result<(), Limited> {
+        self.spend(&self.partner_requests, &partner)
+    }
+
+    pub fn order_query(
+        &self,
+        partner: PartnerId,
+        order: &ExternalTransactionId,
+    ) -> Result<(), Limited> {
+        self.spend(&self.order_queries, &self.hasher.hash_one((partner, order)))
+    }
+
+    /// Forgets buckets that are full again, so that memory follows the traffic.
+    pub fn forget_idle(&self) {
+        self.credential_failures.retain_recent();
+        self.address_failures.retain_recent();
+        self.partner_requests.retain_recent();
+        self.order_queries.retain_recent();
+    }
+
+    fn spend<K: std::hash::Hash + Eq + Clone>(
+        &self,
+        buckets: &Buckets<K>,
+        key: &K,
+    ) -> Result<(), Limited> {
+        buckets.check_key(key).map_err(|until| {
+            let wait = until.wait_time_from(self.clock.now());
+            Limited { retry_after_s: wait.as_secs() + 1 }
+        })
+    }
+}
+
+fn buckets<K: std::hash::Hash + Eq + Clone>(quota: Quota) -> Buckets<K> {
+    RateLimiter::dashmap(quota)
+}
+
+fn at_least_one(rate: u32) -> NonZeroU32 {
+    NonZeroU32::new(rate).unwrap_or(NonZeroU32::MIN)
+}

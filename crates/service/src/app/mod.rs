@@ -1,0 +1,104 @@
+//! The toolbox every room is handed: settings, store, keys, clock, random, directory, metrics.
+
+mod clock;
+mod directory;
+mod limits;
+mod metrics;
+mod random;
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+pub use clock::Clock;
+pub use directory::{DirectoryCache, Known};
+pub use limits::{Limited, RateLimits};
+pub use metrics::Metrics;
+pub use random::Random;
+
+use crate::config::{Config, ConfigError};
+use crate::domain::{Environment, UrlRules};
+use crate::keys::{KEY_BYTES, KeyError, Keys, master_key_from};
+use crate::store::{Database, Options, Store, StoreError};
+use secrecy::{ExposeSecret, SecretString};
+
+#[derive(Clone)]
+pub struct App(Arc<Tools>);
+
+pub struct Tools {
+    pub config: Config,
+    pub environment: Environment,
+    pub url_rules: UrlRules,
+    pub store: Store,
+    pub keys: Keys,
+    pub clock: Clock,
+    pub random: Random,
+    pub directory: DirectoryCache,
+    pub limits: RateLimits,
+    pub metrics: Metrics,
+}
+
+impl Deref for App {
+    type Target = Tools;
+
+    fn deref(&self) -> &Tools {
+        &self.0
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Key(#[from] KeyError),
+}
+
+impl App {
+    /// Opens everything a service needs; nothing listens yet.
+    pub async fn open(config: Config, database: &Database) -> Result<Self, StartError> {
+        let metrics = Metrics::new();
+        let options = Options {
+            environment: config.environment,
+            batch_max: config.commit_batch_max,
+            create: config.create_database,
+            batch_size: metrics.batch_size.clone(),
+        };
+        let store = Store::open(database, options).await?;
+        let environment = store.environment();
+        let random = Random::system();
+        let keys = keys(&store, config.master_key.as_ref(), &random).await?;
+        let directory = DirectoryCache::load(&store).await?;
+        Ok(Self(Arc::new(Tools {
+            environment,
+            url_rules: config.url_rules(environment),
+            limits: RateLimits::new(&config.limits),
+            config,
+            store,
+            keys,
+            clock: Clock::system(),
+            random,
+            directory,
+            metrics,
+        })))
+    }
+}
+
+/// The configured key, or in a sandbox the one its database keeps: nothing there is worth more
+/// than starting without ceremony.
+async fn keys(
+    store: &Store,
+    configured: Option<&SecretString>,
+    random: &Random,
+) -> Result<Keys, StartError> {
+    let master = match (configured, store.environment()) {
+        (Some(key), _) => key.clone(),
+        (None, Environment::Production) => return Err(ConfigError::MasterKey.into()),
+        (None, Environment::Sandbox) => {
+            let fresh = master_key_from(random.bytes::<KEY_BYTES>());
+            store.setting_or_insert("sandbox_master_key", fresh.expose_secret()).await?.into()
+        }
+    };
+    Ok(Keys::derive(&master)?)
+}

@@ -1,0 +1,161 @@
+//! The settings of one running service, already checked; how people give them is the CLI's affair.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+use secrecy::SecretString;
+use url::Url;
+
+use crate::domain::{Environment, UrlRules};
+
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `None` takes the database's word for it.
+    pub environment: Option<Environment>,
+    pub listen: SocketAddr,
+    /// How the world reaches us; unset means the address we listen on.
+    pub public_url: Option<Url>,
+    pub tls: Option<TlsFiles>,
+    /// Whose `X-Forwarded-For` we believe.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Sandbox only: webhooks may go to this machine and private networks.
+    pub private_webhook_targets: bool,
+    /// 32 bytes in base64; the sandbox makes its own when there is none.
+    pub master_key: Option<SecretString>,
+    pub limits: Limits,
+    /// Most writes in one commit; 1 switches group commit off, for comparison.
+    pub commit_batch_max: usize,
+    /// Whether a missing SQLite file is made, or refused as a probable mistake.
+    pub create_database: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
+/// Rates that answer 429 when passed.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Wrong credentials for one client id from one address.
+    pub token_failures_per_minute: u32,
+    /// Wrong credentials from one address, whatever the client id.
+    pub address_failures_per_minute: u32,
+    /// Calls of one partner.
+    pub partner_requests_per_second: u32,
+    /// Queries for one order.
+    pub order_queries_per_second: u32,
+    /// Open connections in all.
+    pub connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            token_failures_per_minute: 100,
+            address_failures_per_minute: 2_000,
+            partner_requests_per_second: 100_000,
+            order_queries_per_second: 200,
+            connections: 10_000,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    #[error(
+        "production is not served over plain http: give --tls-cert and --tls-key, or name the \
+         proxy that ends TLS with --trusted-proxy"
+    )]
+    PlainHttp,
+    #[error("production never sends webhooks to private addresses: remove private_webhook_targets")]
+    PrivateTargets,
+    #[error("production needs an https --public-url")]
+    PublicUrl,
+    #[error(
+        "production needs a master key: make one with \"svc keygen\" and give it as \
+         SVC_SERVER_MASTER_KEY_FILE"
+    )]
+    MasterKey,
+}
+
+impl Config {
+    pub const COMMIT_BATCH_MAX: usize = 512;
+
+    pub fn sandbox(listen: SocketAddr) -> Self {
+        Self {
+            environment: Some(Environment::Sandbox),
+            listen,
+            public_url: None,
+            tls: None,
+            trusted_proxies: Vec::new(),
+            private_webhook_targets: false,
+            master_key: None,
+            limits: Limits::default(),
+            commit_batch_max: Self::COMMIT_BATCH_MAX,
+            create_database: true,
+        }
+    }
+
+    /// What production refuses is refused here, before anything is served.
+    pub fn check(&self, environment: Environment) -> Result<(), ConfigError> {
+        if environment == Environment::Sandbox {
+            return Ok(());
+        }
+        if self.tls.is_none() && self.trusted_proxies.is_empty() {
+            return Err(ConfigError::PlainHttp);
+        }
+        if self.private_webhook_targets {
+            return Err(ConfigError::PrivateTargets);
+        }
+        if self.public_url.as_ref().is_none_or(|url| url.scheme() != "https") {
+            return Err(ConfigError::PublicUrl);
+        }
+        Ok(())
+    }
+
+    pub fn url_rules(&self, environment: Environment) -> UrlRules {
+        let production = environment == Environment::Production;
+        let own_host = self.public_url.as_ref().and_then(Url::host_str).map(str::to_owned);
+        UrlRules {
+            https_only: production,
+            private_targets: self.private_webhook_targets,
+            own_host: own_host.filter(|_| production),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn production() -> Config {
+        Config {
+            environment: Some(Environment::Production),
+            public_url: Some(Url::parse("https://api.svc.ao").unwrap()),
+            trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
+            master_key: Some("key".to_owned().into()),
+            ..Config::sandbox(([127, 0, 0, 1], 0).into())
+        }
+    }
+
+    #[test]
+    fn production_refuses_each_unsafe_setting_by_name() {
+        assert_eq!(production().check(Environment::Production), Ok(()));
+        let refused = |spoil: fn(&mut Config)| {
+            let mut config = production();
+            spoil(&mut config);
+            config.check(Environment::Production).unwrap_err()
+        };
+        assert_eq!(refused(|c| c.trusted_proxies.clear()), ConfigError::PlainHttp);
+        assert_eq!(refused(|c| c.private_webhook_targets = true), ConfigError::PrivateTargets);
+        assert_eq!(refused(|c| c.public_url = None), ConfigError::PublicUrl);
+    }
+
+    #[test]
+    fn the_sandbox_needs_nothing() {
+        assert_eq!(Config::sandbox(([127, 0, 0, 1], 0).into()).check(Environment::Sandbox), Ok(()));
+    }
+}

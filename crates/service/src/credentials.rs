@@ -1,0 +1,116 @@
+//! Issuing and rotating what partners hold: client ids, secrets, publishable keys (spec 2.1).
+
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use jiff::SignedDuration;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::app::App;
+use crate::domain::{ApplicationUuid, ClientId, PublishableKey};
+use crate::store::{NewApplication, NewPartner, PendingEvent, Rotation, StoreError};
+
+/// Everything a new partner needs. The secrets are shown once and exist nowhere else in the clear.
+#[derive(Debug)]
+pub struct Issued {
+    pub client_id: ClientId,
+    pub client_secret: SecretString,
+    pub application: IssuedApplication,
+}
+
+#[derive(Debug)]
+pub struct IssuedApplication {
+    pub publishable_key: PublishableKey,
+    pub webhook_secret: SecretString,
+}
+
+pub async fn create_partner(app: &App, name: &str) -> Result<Issued, StoreError> {
+    let client_id = ClientId::parse(format!("svc_{}", random_text::<12>(app)))
+        .expect("base64 is printable ASCII");
+    let client_secret = client_secret(app);
+    let (application, issued) = new_application(app, &client_id, name, PendingEvent::Instrument);
+    app.store
+        .create_partner(NewPartner {
+            name: name.to_owned(),
+            client_id: client_id.clone(),
+            secret_hash: app.keys.hash(client_secret.expose_secret()),
+            application,
+            at: app.clock.now(),
+        })
+        .await?;
+    Ok(Issued { client_id, client_secret, application: issued })
+}
+
+/// The old secret works until `overlap` has passed; tokens issued so far stop working now.
+pub async fn rotate_client_secret(
+    app: &App,
+    client: &ClientId,
+    overlap: SignedDuration,
+) -> Result<SecretString, StoreError> {
+    let secret = client_secret(app);
+    let hash = app.keys.hash(secret.expose_secret());
+    app.store.rotate_partner_secret(client, rotation(app, hash, overlap)).await?;
+    Ok(secret)
+}
+
+pub async fn create_application(
+    app: &App,
+    partner: &ClientId,
+    name: &str,
+    pending_event: PendingEvent,
+) -> Result<IssuedApplication, StoreError> {
+    let (application, issued) = new_application(app, partner, name, pending_event);
+    app.store.create_application(application).await?;
+    Ok(issued)
+}
+
+pub async fn rotate_webhook_secret(
+    app: &App,
+    application: &ApplicationUuid,
+    overlap: SignedDuration,
+) -> Result<SecretString, StoreError> {
+    let secret = webhook_secret(app);
+    let sealed = app.keys.seal(secret.expose_secret(), app.random.bytes());
+    app.store.rotate_webhook_secret(application.as_str(), rotation(app, sealed, overlap)).await?;
+    Ok(secret)
+}
+
+fn new_application(
+    app: &App,
+    partner: &ClientId,
+    name: &str,
+    pending_event: PendingEvent,
+) -> (NewApplication, IssuedApplication) {
+    let uuid = uuid::Builder::from_random_bytes(app.random.bytes()).into_uuid().to_string();
+    let uuid = ApplicationUuid::parse(uuid).expect("a UUID is printable ASCII");
+    let webhook_secret = webhook_secret(app);
+    let application = NewApplication {
+        partner: partner.clone(),
+        name: name.to_owned(),
+        uuid: uuid.clone(),
+        sealed_webhook_secret: app.keys.seal(webhook_secret.expose_secret(), app.random.bytes()),
+        pending_event,
+        at: app.clock.now(),
+    };
+    let publishable_key = PublishableKey::new(app.environment, uuid);
+    (application, IssuedApplication { publishable_key, webhook_secret })
+}
+
+fn rotation(app: &App, secret: Vec<u8>, overlap: SignedDuration) -> Rotation {
+    let at = app.clock.now();
+    let previous_until = at.saturating_add(overlap).unwrap_or(at);
+    Rotation { secret, previous_until, at }
+}
+
+/// The prefix lets scanners of leaked secrets recognise it.
+fn client_secret(app: &App) -> SecretString {
+    format!("svcsec_{}", random_text::<32>(app)).into()
+}
+
+/// The form of Standard Webhooks: 32 random bytes in plain base64.
+fn webhook_secret(app: &App) -> SecretString {
+    format!("whsec_{}", STANDARD.encode(app.random.bytes::<32>())).into()
+}
+
+fn random_text<const N: usize>(app: &App) -> String {
+    URL_SAFE_NO_PAD.encode(app.random.bytes::<N>())
+}

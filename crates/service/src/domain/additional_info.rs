@@ -1,0 +1,150 @@
+//! `additionalInfo`: a JSON document inside a string, with the three URLs of the order (spec 4.2).
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{UrlIssue, UrlRules};
+
+/// The document as we keep it: URLs in their normal form, keys sorted, unknown keys kept.
+///
+/// Two requests that say the same in another key order or spacing are therefore equal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdditionalInfo(String);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AdditionalInfoError {
+    #[error("must be a JSON object in a string")]
+    NotAnObject,
+    #[error("must have at most {max} bytes")]
+    TooLong { max: usize },
+    #[error("{key} is missing")]
+    Missing { key: &'static str },
+    #[error("{key} must be a string")]
+    NotAString { key: &'static str },
+    #[error("{key} {issue}")]
+    Url { key: &'static str, issue: UrlIssue },
+}
+
+const RETURN_URL: &str = "returnUrl";
+const CANCEL_URL: &str = "cancelUrl";
+const WEBHOOK_URL: &str = "webhookUrl";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    return_url: Option<Value>,
+    cancel_url: Option<Value>,
+    webhook_url: Option<Value>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+impl AdditionalInfo {
+    pub const BYTES_MAX: usize = 8 * 1024;
+
+    pub fn parse(text: &str, rules: &UrlRules) -> Result<Self, AdditionalInfoError> {
+        if text.len() > Self::BYTES_MAX {
+            return Err(AdditionalInfoError::TooLong { max: Self::BYTES_MAX });
+        }
+        let document: Document =
+            serde_json::from_str(text).map_err(|_| AdditionalInfoError::NotAnObject)?;
+        let mut kept = document.others;
+        for (key, given, webhook) in [
+            (RETURN_URL, document.return_url, false),
+            (CANCEL_URL, document.cancel_url, false),
+            (WEBHOOK_URL, document.webhook_url, true),
+        ] {
+            let text = match given {
+                None | Some(Value::Null) => return Err(AdditionalInfoError::Missing { key }),
+                Some(Value::String(text)) => text,
+                Some(_) => return Err(AdditionalInfoError::NotAString { key }),
+            };
+            let url = if webhook { rules.webhook(&text) } else { rules.page(&text) }
+                .map_err(|issue| AdditionalInfoError::Url { key, issue })?;
+            kept.insert(key.to_owned(), Value::String(url.into()));
+        }
+        Ok(Self(Value::Object(kept).to_string()))
+    }
+
+    /// What the store kept, trusted because only `parse` makes it.
+    pub fn restore(stored: String) -> Self {
+        Self(stored)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn webhook_url(&self) -> String {
+        self.url(WEBHOOK_URL)
+    }
+
+    fn url(&self, key: &str) -> String {
+        let document: Value = serde_json::from_str(&self.0).unwrap_or_default();
+        document[key].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const GOOD: &str = r#"{"returnUrl":"https://a.ao/ok","cancelUrl":"https://a.ao/no","webhookUrl":"https://a.ao/hook"}"#;
+
+    fn parse(text: &str) -> Result<AdditionalInfo, AdditionalInfoError> {
+        AdditionalInfo::parse(text, &UrlRules::default())
+    }
+
+    #[test]
+    fn key_order_and_spacing_do_not_matter() {
+        let other = r#" { "webhookUrl" : "https://a.ao/hook", "cancelUrl":"https://a.ao/no", "returnUrl":"https://a.ao/ok" } "#;
+        assert_eq!(parse(GOOD), parse(other));
+        assert_eq!(parse(GOOD).unwrap().webhook_url(), "https://a.ao/hook");
+    }
+
+    #[test]
+    fn unknown_keys_are_kept() {
+        let with_cart = GOOD.replacen('{', r#"{"cart":{"id":7},"__proto__":{"x":1},"#, 1);
+        let kept: Value = serde_json::from_str(parse(&with_cart).unwrap().as_str()).unwrap();
+        assert_eq!(kept["cart"]["id"], 7);
+    }
+
+    #[test]
+    fn each_fault_is_named() {
+        use AdditionalInfoError::*;
+        let cases = [
+            ("", NotAnObject),
+            ("[]", NotAnObject),
+            ("\"x\"", NotAnObject),
+            ("{", NotAnObject),
+            ("{}", Missing { key: "returnUrl" }),
+            (r#"{"returnUrl":null}"#, Missing { key: "returnUrl" }),
+            (r#"{"returnUrl":5}"#, NotAString { key: "returnUrl" }),
+            (r#"{"returnUrl":"https://a.ao","returnUrl":"https://b.ao"}"#, NotAnObject),
+            (
+                r#"{"returnUrl":"https://a.ao","cancelUrl":"x"}"#,
+                Url { key: "cancelUrl", issue: UrlIssue::NotAbsolute },
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse(text), Err(expected), "{text}");
+        }
+        let long = GOOD.replace("/hook", &"/x".repeat(5_000));
+        assert_eq!(parse(&long), Err(TooLong { max: AdditionalInfo::BYTES_MAX }));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "\\PC{0,200}") {
+            let _ = parse(&text);
+        }
+
+        #[test]
+        fn what_is_kept_parses_to_itself(extra in "[a-z]{1,8}", value in any::<i32>()) {
+            let text = GOOD.replacen('{', &format!("{{\"{extra}_\":{value},"), 1);
+            let once = parse(&text).unwrap();
+            prop_assert_eq!(parse(once.as_str()), Ok(once));
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! An order and the only two ways it can end (spec 2.3, 3).
+
+use jiff::Timestamp;
+
+use super::{
+    AdditionalInfo, ApplicationId, Event, EventId, ExternalTransactionId, Kwanza, Label, PayerId,
+    PaymentMethod, Quantity, ReferenceNumber, event::payment_event_body,
+};
+
+/// The three states of spec 3. `Confirmed` and `Cancelled` are final.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    Pending,
+    Confirmed,
+    Cancelled,
+}
+
+impl Status {
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Pending => "PEN",
+            Self::Confirmed => "CON",
+            Self::Cancelled => "CAN",
+        }
+    }
+
+    pub fn from_code(code: &str) -> Option<Self> {
+        match code {
+            "PEN" => Some(Self::Pending),
+            "CON" => Some(Self::Confirmed),
+            "CAN" => Some(Self::Cancelled),
+            _ => None,
+        }
+    }
+}
+
+/// What the merchant asked for: the part that must be equal when the same id comes again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    pub payer_id: PayerId,
+    pub name: Label,
+    pub amount: Kwanza,
+    pub quantity: Quantity,
+    pub additional_info: AdditionalInfo,
+}
+
+impl Terms {
+    /// The contract's names of the fields in which two requests differ.
+    pub fn differences(&self, other: &Self) -> Vec<&'static str> {
+        [
+            ("clientId", self.payer_id == other.payer_id),
+            ("name", self.name == other.name),
+            ("amount", self.amount == other.amount),
+            ("quantity", self.quantity == other.quantity),
+            ("additionalInfo", self.additional_info == other.additional_info),
+        ]
+        .into_iter()
+        .filter_map(|(field, same)| (!same).then_some(field))
+        .collect()
+    }
+}
+
+/// An order that is about to be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewOrder {
+    pub application: ApplicationId,
+    pub external_transaction_id: ExternalTransactionId,
+    pub reference_number: ReferenceNumber,
+    pub terms: Terms,
+    pub created_at: Timestamp,
+    /// With no live instrument, the order is cancelled at this moment.
+    pub expires_at: Timestamp,
+    /// Who asked, in the words of our logs.
+    pub request_id: String,
+}
+
+/// An order as the store holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    pub application: ApplicationId,
+    pub external_transaction_id: ExternalTransactionId,
+    pub reference_number: ReferenceNumber,
+    pub terms: Terms,
+    pub status: Status,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+impl From<NewOrder> for Order {
+    fn from(new: NewOrder) -> Self {
+        Self {
+            application: new.application,
+            external_transaction_id: new.external_transaction_id,
+            reference_number: new.reference_number,
+            terms: new.terms,
+            status: Status::Pending,
+            created_at: new.created_at,
+            expires_at: new.expires_at,
+        }
+    }
+}
+
+impl Order {
+    /// The door to every transition: a settled order has none.
+    pub fn pending(self) -> Result<Pending, Refusal> {
+        match self.status {
+            Status::Pending => Ok(Pending(self)),
+            Status::Confirmed | Status::Cancelled => Err(Refusal::AlreadySettled(self.status)),
+        }
+    }
+}
+
+/// An order known to be pending; only this can be confirmed or cancelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending(Order);
+
+/// A rail's word that the money is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof {
+    pub method: PaymentMethod,
+    /// The rail's own id of the payment.
+    pub rail_payment_id: String,
+    pub amount: Kwanza,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelReason {
+    Payer,
+    Expired,
+    Partner,
+    Operator,
+}
+
+impl CancelReason {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Payer => "payer",
+            Self::Expired => "expired",
+            Self::Partner => "partner",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+/// Who is behind a change, for the audit row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Actor {
+    Payer,
+    Partner,
+    Operator(String),
+    Rail(String),
+    Service,
+}
+
+impl std::fmt::Display for Actor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Payer => f.write_str("payer"),
+            Self::Partner => f.write_str("partner"),
+            Self::Operator(name) => write!(f, "operator:{name}"),
+            Self::Rail(name) => write!(f, "rail:{name}"),
+            Self::Service => f.write_str("service"),
+        }
+    }
+}
+
+/// When, by whom and under which ids a change happens: what the pure rules cannot invent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    pub at: Timestamp,
+    pub actor: Actor,
+    pub event_id: EventId,
+    pub request_id: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the order is already {}", .0.code())]
+    AlreadySettled(Status),
+    #[error("expected {} kwanza, {} were paid", expected.get(), paid.get())]
+    AmountDiffers { expected: Kwanza, paid: Kwanza },
+}
+
+/// A transition, complete with the audit row and the event that must be stored with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub application: ApplicationId,
+    pub reference_number: ReferenceNumber,
+    pub to: Status,
+    /// Why, for the audit row: the rail payment or the reason of the cancellation.
+    pub cause: String,
+    pub stamp: Stamp,
+    pub event: Event,
+}
+
+impl Pending {
+    /// `CON` is final: the proof says which rail vouches for the money.
+    pub fn confirm(self, proof: &Proof, stamp: Stamp) -> Result<Change, Refusal> {
+        let expected = self.0.terms.amount;
+        if proof.amount != expected {
+            return Err(Refusal::AmountDiffers { expected, paid: proof.amount });
+        }
+        let cause = format!("paid by {} as {}", proof.method.code(), proof.rail_payment_id);
+        Ok(self.change(Status::Confirmed, cause, stamp))
+    }
+
+    /// `CAN` is final too; later money goes to the exceptions ledger.
+    pub fn cancel(self, reason: CancelReason, stamp: Stamp) -> Change {
+        self.change(Status::Cancelled, format!("cancelled: {}", reason.as_str()), stamp)
+    }
+
+    fn change(self, to: Status, cause: String, stamp: Stamp) -> Change {
+        let order = self.0;
+        let body = payment_event_body(
+            &order.external_transaction_id,
+            to,
+            &order.reference_number,
+            order.terms.amount,
+        );
+        let event = Event {
+            id: stamp.event_id.clone(),
+            status: to,
+            body,
+            webhook_url: order.terms.additional_info.webhook_url(),
+            at: stamp.at,
+        };
+        Change {
+            application: order.application,
+            reference_number: order.reference_number,
+            to,
+            cause,
+            stamp,
+            event,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::UrlRules;
+    use proptest::prelude::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millisecond(ms).unwrap()
+    }
+
+    fn terms(amount: i64) -> Terms {
+        let info = r#"{"returnUrl":"https://a.ao/ok","cancelUrl":"https://a.ao/no","webhookUrl":"https://a.ao/hook"}"#;
+        Terms {
+            payer_id: PayerId::parse("user-1").unwrap(),
+            name: Label::parse("Livro").unwrap(),
+            amount: Kwanza::parse(amount).unwrap(),
+            quantity: Quantity::parse(1).unwrap(),
+            additional_info: AdditionalInfo::parse(info, &UrlRules::default()).unwrap(),
+        }
+    }
+
+    fn order(status: Status) -> Order {
+        Order {
+            application: ApplicationId(1),
+            external_transaction_id: ExternalTransactionId::parse("order_1").unwrap(),
+            reference_number: ReferenceNumber::assign(at(1), [7; 10]),
+            terms: terms(15_000),
+            status,
+            created_at: at(1),
+            expires_at: at(2),
+        }
+    }
+
+    fn stamp() -> Stamp {
+        Stamp {
+            at: at(5),
+            actor: Actor::Service,
+            event_id: EventId::assign(at(5), [1; 10]),
+            request_id: "req".into(),
+        }
+    }
+
+    fn proof(amount: i64) -> Proof {
+        Proof {
+            method: PaymentMethod::Direct,
+            rail_payment_id: "r1".into(),
+            amount: Kwanza::parse(amount).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_confirmation_carries_the_event_of_its_new_state() {
+        let change =
+            order(Status::Pending).pending().unwrap().confirm(&proof(15_000), stamp()).unwrap();
+        assert_eq!(change.to, Status::Confirmed);
+        assert_eq!(change.event.status, Status::Confirmed);
+        assert_eq!(change.event.webhook_url, "https://a.ao/hook");
+        assert!(String::from_utf8(change.event.body).unwrap().contains(r#""paymentStatus":"CON""#));
+    }
+
+    #[test]
+    fn a_settled_order_has_no_way_out() {
+        for status in [Status::Confirmed, Status::Cancelled] {
+            assert_eq!(order(status).pending(), Err(Refusal::AlreadySettled(status)));
+        }
+    }
+
+    #[test]
+    fn differing_fields_are_named_as_in_the_contract() {
+        let (mut other, base) = (terms(15_000), terms(15_000));
+        assert!(base.differences(&other).is_empty());
+        other.amount = Kwanza::parse(1).unwrap();
+        other.name = Label::parse("Outro").unwrap();
+        assert_eq!(base.differences(&other), ["name", "amount"]);
+    }
+
+    proptest! {
+        #[test]
+        fn only_the_exact_amount_confirms(paid in 1i64..30_000) {
+            let result = order(Status::Pending).pending().unwrap().confirm(&proof(paid), stamp());
+            prop_assert_eq!(result.is_ok(), paid == 15_000);
+        }
+    }
+}

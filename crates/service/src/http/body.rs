@@ -1,0 +1,116 @@
+//! Reading bodies: the right type, at most so many bytes, within a time, and typed JSON.
+
+use std::time::Duration;
+
+use axum::body::{Body as RawBody, Bytes};
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+
+use super::error::{ApiError, FieldFault, TokenFault};
+use super::messages::Issue;
+
+pub(crate) const JSON_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const FORM_BYTES_MAX: usize = 8 * 1024;
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A JSON body, parsed into a wire struct; whatever is wrong with it is told as 415, 413 or 422.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        expect_type(&parts.headers, "application/json")?;
+        let bytes = read(&parts.headers, body, JSON_BYTES_MAX).await?;
+        serde_json::from_slice(&bytes).map(Body).map_err(|_| explain::<T>(&bytes))
+    }
+}
+
+/// The pairs of a form body.
+pub(crate) async fn read_form(
+    headers: &HeaderMap,
+    body: RawBody,
+) -> Result<Vec<(String, String)>, ApiError> {
+    expect_type(headers, "application/x-www-form-urlencoded")?;
+    let bytes = read(headers, body, FORM_BYTES_MAX).await?;
+    // Decoding would replace broken UTF-8 and hide what was sent.
+    let pairs: Vec<_> = form_urlencoded::parse(&bytes)
+        .map(|(name, value)| (name.into_owned(), value.into_owned()))
+        .collect();
+    let broken = |text: &str| text.contains(['\0', '\u{FFFD}']);
+    if pairs.iter().any(|(name, value)| broken(name) || broken(value)) {
+        return Err(ApiError::InvalidRequest(TokenFault::Form));
+    }
+    Ok(pairs)
+}
+
+/// Exactly this type, in UTF-8, not compressed.
+fn expect_type(headers: &HeaderMap, expected: &str) -> Result<(), ApiError> {
+    let encoded = headers.get(header::CONTENT_ENCODING).is_some_and(|value| value != "identity");
+    let mut given = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(only), None, false) = (given.next(), given.next(), encoded) else {
+        return Err(ApiError::UnsupportedMediaType);
+    };
+    let text = only.to_str().map_err(|_| ApiError::UnsupportedMediaType)?;
+    let mut parts = text.split(';').map(str::trim);
+    let right_type = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case(expected));
+    let right_charset = parts.all(|parameter| match parameter.split_once('=') {
+        Some((name, value)) if name.trim().eq_ignore_ascii_case("charset") => {
+            value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
+        }
+        _ => true,
+    });
+    if right_type && right_charset { Ok(()) } else { Err(ApiError::UnsupportedMediaType) }
+}
+
+async fn read(headers: &HeaderMap, body: RawBody, max: usize) -> Result<Bytes, ApiError> {
+    // A length that is announced too large is refused before a byte of it is read.
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|text| text.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > max as u64) {
+        return Err(ApiError::PayloadTooLarge);
+    }
+    match tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, max).collect()).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(fault)) if fault.is::<LengthLimitError>() => Err(ApiError::PayloadTooLarge),
+        // The sender broke off or sent broken chunks: nobody is left to read a better answer.
+        Ok(Err(_)) | Err(_) => Err(ApiError::RequestTimeout),
+    }
+}
+
+/// Parses once more, slowly, to name the field that is wrong.
+fn explain<T: DeserializeOwned>(bytes: &[u8]) -> ApiError {
+    let mut parser = serde_json::Deserializer::from_slice(bytes);
+    let fault = match serde_path_to_error::deserialize::<_, T>(&mut parser) {
+        Err(fault) => fault,
+        // The document is fine, so something follows it.
+        Ok(_) => return ApiError::InvalidBody(vec![FieldFault::new("body", Issue::NotJson)]),
+    };
+    let path = fault.path().to_string();
+    let inner = fault.inner().to_string();
+    let field = |fallback: &str| if path == "." { fallback.to_owned() } else { path.clone() };
+    let fault = match fault.inner().classify() {
+        serde_json::error::Category::Data if inner.starts_with("duplicate field") => {
+            let name = inner.split('`').nth(1).unwrap_or("body");
+            FieldFault::new(name, Issue::Duplicate)
+        }
+        serde_json::error::Category::Data if inner.contains("expected i64") => {
+            FieldFault::new(field("body"), Issue::NotAnInteger)
+        }
+        serde_json::error::Category::Data if inner.contains("expected a string") => {
+            FieldFault::new(field("body"), Issue::NotAString)
+        }
+        serde_json::error::Category::Data => FieldFault::new(field("body"), Issue::NotAnObject),
+        // A number too large for the parser is a number too large for us.
+        _ if inner.starts_with("number out of range") => {
+            FieldFault::new(field("body"), Issue::NotAnInteger)
+        }
+        _ => FieldFault::new("body", Issue::NotJson),
+    };
+    ApiError::InvalidBody(vec![fault])
+}

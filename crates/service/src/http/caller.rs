@@ -1,0 +1,70 @@
+//! Who is calling: a Bearer token becomes a partner (spec 5.1).
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::{HeaderMap, header, request::Parts};
+
+use super::access_token::AccessTokens;
+use super::error::ApiError;
+use crate::app::{App, Known};
+use crate::domain::{ApplicationUuid, ClientId};
+use crate::store::{Application, Partner, PartnerState};
+
+/// An authenticated partner within its rate.
+pub(crate) struct Caller {
+    pub partner: Arc<Partner>,
+}
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let token = bearer(&parts.headers).ok_or(ApiError::InvalidToken)?;
+        let claims = AccessTokens::of(app).verify(token).ok_or(ApiError::InvalidToken)?;
+        let client = ClientId::parse(claims.sub).map_err(|_| ApiError::InvalidToken)?;
+        let current = |known: &Known| {
+            known
+                .partner(&client)
+                .filter(|partner| partner.epoch == claims.epoch)
+                .filter(|partner| partner.state == PartnerState::Active)
+                .cloned()
+        };
+        // The token is ours: if the epoch differs, it may be our copy of the directory that is old.
+        let partner = match current(&app.directory.known()) {
+            Some(partner) => partner,
+            None => {
+                current(&*app.directory.refresh(&app.store).await?).ok_or(ApiError::InvalidToken)?
+            }
+        };
+        app.limits.partner_request(partner.id)?;
+        Ok(Self { partner })
+    }
+}
+
+impl Caller {
+    /// The caller's own application; foreign and unknown look alike.
+    pub(crate) async fn application(
+        &self,
+        app: &App,
+        uuid: &ApplicationUuid,
+    ) -> Result<Arc<Application>, ApiError> {
+        let own = |known: &Known| {
+            known.application(uuid).filter(|found| found.partner == self.partner.id).cloned()
+        };
+        match own(&app.directory.known()) {
+            Some(application) => Ok(application),
+            None => {
+                own(&*app.directory.refresh(&app.store).await?).ok_or(ApiError::ApplicationNotFound)
+            }
+        }
+    }
+}
+
+/// The token of the one `Authorization: Bearer` header.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let (only, None) = (given.next()?, given.next()) else { return None };
+    let (scheme, token) = only.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token)
+}

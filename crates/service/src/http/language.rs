@@ -1,0 +1,74 @@
+//! The reader's language: `Accept-Language`, or Portuguese (spec 2.2).
+
+use axum::http::{HeaderMap, header::ACCEPT_LANGUAGE};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    Pt,
+    En,
+    Fr,
+}
+
+/// A longer header is nobody's list of languages.
+const HEADER_BYTES_MAX: usize = 1_024;
+
+impl Language {
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            Self::Pt => "pt",
+            Self::En => "en",
+            Self::Fr => "fr",
+        }
+    }
+
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let wanted = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+        wanted.filter(|text| text.len() <= HEADER_BYTES_MAX).map_or(Self::Pt, Self::preferred)
+    }
+
+    fn preferred(wanted: &str) -> Self {
+        accept_language::parse_with_quality(wanted)
+            .into_iter()
+            .filter(|(_, quality)| *quality > 0.0)
+            .find_map(|(tag, _)| Self::from_tag(&tag))
+            .unwrap_or(Self::Pt)
+    }
+
+    /// `pt-AO`, `pt-PT` and `pt` are all Portuguese.
+    fn from_tag(tag: &str) -> Option<Self> {
+        match tag.split('-').next()?.to_ascii_lowercase().as_str() {
+            "pt" => Some(Self::Pt),
+            "en" => Some(Self::En),
+            "fr" => Some(Self::Fr),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_language_we_speak_is_chosen() {
+        let cases = [
+            ("pt", Language::Pt),
+            ("pt-AO", Language::Pt),
+            ("EN-gb", Language::En),
+            ("fr;q=0.9,en", Language::En),
+            ("fr;q=0.9, en;q=0.5", Language::Fr),
+            ("de, fr;q=0.2", Language::Fr),
+            ("en;q=0, fr;q=0.1", Language::Fr),
+            ("xx", Language::Pt),
+            ("*", Language::Pt),
+            ("", Language::Pt),
+            (";;;,,q=", Language::Pt),
+        ];
+        for (header, expected) in cases {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_LANGUAGE, header.parse().unwrap());
+            assert_eq!(Language::of(&headers), expected, "{header}");
+        }
+        assert_eq!(Language::of(&HeaderMap::new()), Language::Pt);
+    }
+}

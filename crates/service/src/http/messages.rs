@@ -1,0 +1,398 @@
+//! What people read: every error and every fault of a field, in three languages, saying what to do.
+
+use super::error::{ApiError, FieldFault, TokenFault};
+use super::language::Language;
+use crate::domain::{AdditionalInfoError, IdIssue, MoneyIssue, TextIssue, UrlIssue};
+
+/// What can be wrong with one field; `code` is stable, the text follows the reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Issue {
+    Required,
+    NotJson,
+    NotAnObject,
+    NotAString,
+    NotAnInteger,
+    Duplicate,
+    Empty,
+    TooSmall,
+    TooLarge { max: i64 },
+    TooLong { max: usize },
+    NotAscii,
+    ControlCharacters,
+    KeyPrefix,
+    NotAnAbsoluteUrl,
+    UrlCharacters,
+    HttpsRequired,
+    UrlCredentials,
+    PrivateHost,
+    Port,
+    OwnHost,
+}
+
+impl Issue {
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            Self::Required => "required",
+            Self::NotJson => "not_json",
+            Self::NotAnObject => "not_an_object",
+            Self::NotAString => "not_a_string",
+            Self::NotAnInteger => "not_an_integer",
+            Self::Duplicate => "duplicate",
+            Self::Empty => "empty",
+            Self::TooSmall => "too_small",
+            Self::TooLarge { .. } => "too_large",
+            Self::TooLong { .. } => "too_long",
+            Self::NotAscii => "not_ascii",
+            Self::ControlCharacters => "control_characters",
+            Self::KeyPrefix => "key_prefix",
+            Self::NotAnAbsoluteUrl => "not_an_absolute_url",
+            Self::UrlCharacters => "url_characters",
+            Self::HttpsRequired => "https_required",
+            Self::UrlCredentials => "url_credentials",
+            Self::PrivateHost => "private_host",
+            Self::Port => "port_not_allowed",
+            Self::OwnHost => "own_host",
+        }
+    }
+
+    fn text(self, language: Language) -> String {
+        let [pt, en, fr] = match self {
+            Self::Required => ["é obrigatório", "is required", "est obligatoire"],
+            Self::NotJson => ["não é JSON válido", "is not valid JSON", "n'est pas du JSON valide"],
+            Self::NotAnObject => [
+                "tem de ser um objecto JSON escrito num texto",
+                "must be a JSON object written as a string",
+                "doit être un objet JSON écrit dans une chaîne",
+            ],
+            Self::NotAString => ["tem de ser texto", "must be a string", "doit être une chaîne"],
+            Self::NotAnInteger => [
+                "tem de ser um número inteiro, sem casas decimais nem aspas",
+                "must be an integer, without decimals or quotes",
+                "doit être un entier, sans décimales ni guillemets",
+            ],
+            Self::Duplicate => ["aparece duas vezes", "appears twice", "apparaît deux fois"],
+            Self::Empty => ["não pode estar vazio", "must not be empty", "ne peut pas être vide"],
+            Self::TooSmall => {
+                ["tem de ser pelo menos 1", "must be at least 1", "doit être au moins 1"]
+            }
+            Self::TooLarge { .. } => {
+                ["não pode passar de", "must be at most", "ne peut pas dépasser"]
+            }
+            Self::TooLong { .. } => [
+                "é longo demais; caracteres no máximo:",
+                "is too long; characters at most:",
+                "est trop long ; caractères au plus :",
+            ],
+            Self::NotAscii => [
+                "só pode ter caracteres ASCII visíveis, sem espaços",
+                "must be printable ASCII without spaces",
+                "doit être en ASCII imprimable, sans espaces",
+            ],
+            Self::ControlCharacters => [
+                "não pode ter caracteres de controlo nem de direcção do texto",
+                "must not contain control or text-direction characters",
+                "ne doit pas contenir de caractères de contrôle ou de sens d'écriture",
+            ],
+            Self::KeyPrefix => [
+                "é a chave publicável sem o prefixo pk_test_ ou pk_live_; retire o prefixo",
+                "is the publishable key without its pk_test_ or pk_live_ prefix; remove the prefix",
+                "est la clé publique sans son préfixe pk_test_ ou pk_live_ ; retirez le préfixe",
+            ],
+            Self::NotAnAbsoluteUrl => [
+                "tem de ser um endereço http ou https completo",
+                "must be an absolute http or https URL",
+                "doit être une adresse http ou https complète",
+            ],
+            Self::UrlCharacters => [
+                "não pode ter espaços, barras invertidas nem caracteres de controlo",
+                "must not contain spaces, backslashes or control characters",
+                "ne doit contenir ni espaces, ni barres obliques inverses, ni caractères de contrôle",
+            ],
+            Self::HttpsRequired => [
+                "tem de usar https em produção",
+                "must use https in production",
+                "doit utiliser https en production",
+            ],
+            Self::UrlCredentials => [
+                "não pode levar utilizador nem palavra-passe",
+                "must not carry a user name or password",
+                "ne doit pas contenir d'identifiant ni de mot de passe",
+            ],
+            Self::PrivateHost => [
+                "tem de indicar um servidor público; os endereços privados só são aceites numa sandbox com private_webhook_targets",
+                "must name a public host; private addresses are accepted only by a sandbox with private_webhook_targets",
+                "doit désigner un serveur public ; les adresses privées ne sont acceptées que par une sandbox avec private_webhook_targets",
+            ],
+            Self::Port => [
+                "tem de usar a porta 80, 443 ou uma a partir de 1024",
+                "must use port 80, 443 or one from 1024 on",
+                "doit utiliser le port 80, 443 ou à partir de 1024",
+            ],
+            Self::OwnHost => [
+                "não pode apontar para este serviço",
+                "must not point at this service",
+                "ne doit pas désigner ce service",
+            ],
+        };
+        let text = language.choose(pt, en, fr);
+        match self {
+            Self::TooLarge { max } => format!("{text} {max}"),
+            Self::TooLong { max } => format!("{text} {max}"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+impl Language {
+    fn choose<'a>(self, pt: &'a str, en: &'a str, fr: &'a str) -> &'a str {
+        match self {
+            Self::Pt => pt,
+            Self::En => en,
+            Self::Fr => fr,
+        }
+    }
+}
+
+/// The `message` of an error.
+pub(super) fn message(error: &ApiError, language: Language) -> String {
+    let [pt, en, fr] = match error {
+        ApiError::InvalidClient => [
+            "Credenciais inválidas. Envie CLIENT_ID e CLIENT_SECRET em Authorization: Basic.",
+            "Invalid credentials. Send CLIENT_ID and CLIENT_SECRET as Authorization: Basic.",
+            "Identifiants invalides. Envoyez CLIENT_ID et CLIENT_SECRET dans Authorization: Basic.",
+        ],
+        ApiError::InvalidToken => [
+            "Token em falta, inválido ou expirado. Peça outro em POST /token e envie-o em Authorization: Bearer.",
+            "Token missing, invalid or expired. Get a new one from POST /token and send it as Authorization: Bearer.",
+            "Jeton absent, invalide ou expiré. Demandez-en un autre à POST /token et envoyez-le dans Authorization: Bearer.",
+        ],
+        ApiError::InvalidRequest(fault) => token_fault(*fault),
+        ApiError::UnsupportedGrantType => [
+            "grant_type tem de ser client_credentials.",
+            "grant_type must be client_credentials.",
+            "grant_type doit être client_credentials.",
+        ],
+        ApiError::InvalidBody(faults) => {
+            let start = language.choose("Corpo inválido", "Invalid body", "Corps invalide");
+            return with_faults(start, faults, language);
+        }
+        ApiError::InvalidQuery(faults) => {
+            let start = language.choose(
+                "Parâmetros inválidos",
+                "Invalid parameters",
+                "Paramètres invalides",
+            );
+            return with_faults(start, faults, language);
+        }
+        ApiError::IdempotencyConflict(fields) => {
+            let text = language.choose(
+                "Este externalTransactionId já pertence a outra ordem. Diferem",
+                "This externalTransactionId already belongs to another order. They differ in",
+                "Cet externalTransactionId appartient déjà à un autre ordre. Ils diffèrent par",
+            );
+            return format!("{text}: {}.", fields.join(", "));
+        }
+        ApiError::OrderNotFound => [
+            "Não existe nenhuma ordem com este externalTransactionId nesta aplicação.",
+            "There is no order with this externalTransactionId in this application.",
+            "Aucun ordre n'a cet externalTransactionId dans cette application.",
+        ],
+        ApiError::ApplicationNotFound => [
+            "Aplicação desconhecida. O applicationUUID é a chave publicável sem o prefixo.",
+            "Unknown application. The applicationUUID is the publishable key without its prefix.",
+            "Application inconnue. L'applicationUUID est la clé publique sans son préfixe.",
+        ],
+        ApiError::RouteNotFound => [
+            "Este endereço não existe. Veja /docs.",
+            "This address does not exist. See /docs.",
+            "Cette adresse n'existe pas. Voir /docs.",
+        ],
+        ApiError::MethodNotAllowed => [
+            "Este endereço não aceita este método. Veja o cabeçalho Allow.",
+            "This address does not take this method. See the Allow header.",
+            "Cette adresse n'accepte pas cette méthode. Voir l'en-tête Allow.",
+        ],
+        ApiError::RequestTimeout => [
+            "O pedido demorou demais a chegar. Envie-o de novo.",
+            "The request took too long to arrive. Send it again.",
+            "La requête a mis trop de temps à arriver. Renvoyez-la.",
+        ],
+        ApiError::PayloadTooLarge => [
+            "O corpo do pedido é grande demais.",
+            "The request body is too large.",
+            "Le corps de la requête est trop grand.",
+        ],
+        ApiError::UriTooLong => [
+            "O endereço do pedido é longo demais.",
+            "The request address is too long.",
+            "L'adresse de la requête est trop longue.",
+        ],
+        ApiError::UnsupportedMediaType => [
+            "Content-Type não aceite: application/json em UTF-8 e sem compressão (em /token, application/x-www-form-urlencoded).",
+            "Content-Type not accepted: application/json in UTF-8, uncompressed (for /token, application/x-www-form-urlencoded).",
+            "Content-Type refusé : application/json en UTF-8 et sans compression (pour /token, application/x-www-form-urlencoded).",
+        ],
+        ApiError::RateLimited(_) => [
+            "Demasiados pedidos. Tente de novo depois do tempo indicado em Retry-After.",
+            "Too many requests. Try again after the time in Retry-After.",
+            "Trop de requêtes. Réessayez après le délai indiqué dans Retry-After.",
+        ],
+        ApiError::StorageUnavailable => [
+            "Não foi possível gravar agora. Repita o mesmo pedido: a resposta dirá o que aconteceu.",
+            "Storing is not possible right now. Repeat the same request: the answer will tell what happened.",
+            "Enregistrement impossible pour l'instant. Répétez la même requête : la réponse dira ce qui s'est passé.",
+        ],
+        ApiError::Internal => [
+            "Erro interno. Indique o requestId ao suporte.",
+            "Internal error. Give support the requestId.",
+            "Erreur interne. Indiquez le requestId au support.",
+        ],
+    };
+    language.choose(pt, en, fr).to_owned()
+}
+
+fn token_fault(fault: TokenFault) -> [&'static str; 3] {
+    match fault {
+        TokenFault::GrantTypeMissing => [
+            "Falta grant_type=client_credentials.",
+            "grant_type=client_credentials is missing.",
+            "grant_type=client_credentials est absent.",
+        ],
+        TokenFault::ValidityPeriod => [
+            "validity_period tem de ser um número inteiro de segundos, a partir de 1.",
+            "validity_period must be a whole number of seconds, 1 or more.",
+            "validity_period doit être un nombre entier de secondes, à partir de 1.",
+        ],
+        TokenFault::Form => [
+            "O formulário não é válido.",
+            "The form is not valid.",
+            "Le formulaire n'est pas valide.",
+        ],
+        TokenFault::TwoCredentials => [
+            "Envie as credenciais só em Authorization: Basic, não também no formulário.",
+            "Send the credentials in Authorization: Basic only, not in the form as well.",
+            "Envoyez les identifiants seulement dans Authorization: Basic, pas aussi dans le formulaire.",
+        ],
+    }
+}
+
+fn with_faults(start: &str, faults: &[FieldFault], language: Language) -> String {
+    let faults: Vec<_> = faults
+        .iter()
+        .map(|fault| format!("{} {}", fault.field, fault.issue.text(language)).trim().to_owned())
+        .collect();
+    format!("{start}: {}.", faults.join("; "))
+}
+
+/// For the documentation: each `error` value once, with its status and English message.
+pub(crate) const ALL_ERRORS: fn() -> Vec<(u16, &'static str, String)> = || {
+    let sample = || vec![FieldFault::new("amount", Issue::NotAnInteger)];
+    [
+        ApiError::InvalidClient,
+        ApiError::InvalidToken,
+        ApiError::InvalidRequest(TokenFault::ValidityPeriod),
+        ApiError::UnsupportedGrantType,
+        ApiError::InvalidBody(sample()),
+        ApiError::InvalidQuery(vec![FieldFault::new("externalTransactionId", Issue::Required)]),
+        ApiError::IdempotencyConflict(vec!["amount"]),
+        ApiError::OrderNotFound,
+        ApiError::ApplicationNotFound,
+        ApiError::RouteNotFound,
+        ApiError::MethodNotAllowed,
+        ApiError::RequestTimeout,
+        ApiError::PayloadTooLarge,
+        ApiError::UriTooLong,
+        ApiError::UnsupportedMediaType,
+        ApiError::RateLimited(crate::app::Limited { retry_after_s: 1 }),
+        ApiError::StorageUnavailable,
+        ApiError::Internal,
+    ]
+    .iter()
+    .map(|error| {
+        let (status, value) = error.table();
+        (status.as_u16(), value, message(error, Language::En))
+    })
+    .collect()
+};
+
+impl From<MoneyIssue> for Issue {
+    fn from(issue: MoneyIssue) -> Self {
+        match issue {
+            MoneyIssue::TooSmall => Self::TooSmall,
+            MoneyIssue::TooLarge { max } => Self::TooLarge { max },
+        }
+    }
+}
+
+impl From<TextIssue> for Issue {
+    fn from(issue: TextIssue) -> Self {
+        match issue {
+            TextIssue::Empty => Self::Empty,
+            TextIssue::TooLong { max } => Self::TooLong { max },
+            TextIssue::Control => Self::ControlCharacters,
+        }
+    }
+}
+
+impl From<IdIssue> for Issue {
+    fn from(issue: IdIssue) -> Self {
+        match issue {
+            IdIssue::Empty => Self::Empty,
+            IdIssue::TooLong { max } => Self::TooLong { max },
+            IdIssue::Charset | IdIssue::NotAReference => Self::NotAscii,
+            IdIssue::KeyPrefix => Self::KeyPrefix,
+        }
+    }
+}
+
+impl From<UrlIssue> for Issue {
+    fn from(issue: UrlIssue) -> Self {
+        match issue {
+            UrlIssue::NotAbsolute => Self::NotAnAbsoluteUrl,
+            UrlIssue::Characters => Self::UrlCharacters,
+            UrlIssue::TooLong { max } => Self::TooLong { max },
+            UrlIssue::HttpsRequired => Self::HttpsRequired,
+            UrlIssue::Credentials => Self::UrlCredentials,
+            UrlIssue::NotPublic => Self::PrivateHost,
+            UrlIssue::Port => Self::Port,
+            UrlIssue::OwnHost => Self::OwnHost,
+        }
+    }
+}
+
+impl From<AdditionalInfoError> for FieldFault {
+    fn from(fault: AdditionalInfoError) -> Self {
+        let inside = |key: &str| format!("additionalInfo.{key}");
+        match fault {
+            AdditionalInfoError::NotAnObject => Self::new("additionalInfo", Issue::NotAnObject),
+            AdditionalInfoError::TooLong { max } => {
+                Self::new("additionalInfo", Issue::TooLong { max })
+            }
+            AdditionalInfoError::Missing { key } => Self::new(inside(key), Issue::Required),
+            AdditionalInfoError::NotAString { key } => Self::new(inside(key), Issue::NotAString),
+            AdditionalInfoError::Url { key, issue } => Self::new(inside(key), issue),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_value_is_listed_once_and_speaks_three_languages() {
+        let mut values: Vec<_> = ALL_ERRORS().into_iter().map(|(_, value, _)| value).collect();
+        let listed = values.len();
+        values.sort_unstable();
+        values.dedup();
+        assert_eq!(values.len(), listed);
+        let fault = ApiError::InvalidBody(vec![FieldFault::new("amount", Issue::NotAnInteger)]);
+        let texts = [Language::Pt, Language::En, Language::Fr].map(|l| message(&fault, l));
+        assert_eq!(
+            texts[0],
+            "Corpo inválido: amount tem de ser um número inteiro, sem casas decimais nem aspas."
+        );
+        assert_ne!(texts[0], texts[1]);
+        assert_ne!(texts[1], texts[2]);
+    }
+}

@@ -1,0 +1,22 @@
+//! What the rooms that speak HTTP share: the accept loop, the envelope, the errors table, the
+//! reader's language, limits on bodies, and who is calling.
+
+mod access_token;
+mod answer;
+mod body;
+mod caller;
+mod error;
+mod language;
+mod listener;
+mod messages;
+mod reply;
+
+pub(crate) use access_token::AccessTokens;
+pub(crate) use answer::{ErrorReply, Exchange};
+pub(crate) use body::{Body, read_form};
+pub(crate) use caller::Caller;
+pub(crate) use error::{ApiError, FieldFault, TokenFault};
+pub(crate) use listener::Listener;
+pub use listener::ListenerError;
+pub(crate) use messages::{ALL_ERRORS, Issue};
+pub(crate) use reply::{Envelope, Reply, json};

@@ -1,0 +1,36 @@
+//! For operators and their tools: health, metrics, the API's description and its page.
+
+mod docs;
+mod health;
+
+use axum::Router;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{Html, IntoResponse};
+use axum::routing::get;
+
+use crate::app::App;
+
+/// `openapi` is the description of every route, made where all routes are known.
+pub(crate) fn routes(openapi: &utoipa::openapi::OpenApi) -> Router<App> {
+    let document = openapi.to_pretty_json().expect("a description of strings serialises");
+    let page = docs::page(openapi);
+    Router::new()
+        .route("/livez", get(health::livez))
+        .route("/readyz", get(health::readyz))
+        .route("/metrics", get(health::metrics))
+        .route("/openapi.json", get(async move || ([JSON], document)))
+        .route(
+            "/docs",
+            get(async move || ([CSP, NO_SNIFF, NO_REFERRER], Html(page)).into_response()),
+        )
+}
+
+const JSON: (HeaderName, HeaderValue) =
+    (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+/// The page has no script and loads nothing; its one style element is allowed by hash.
+const CSP: (HeaderName, HeaderValue) =
+    (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(docs::CONTENT_SECURITY_POLICY));
+const NO_SNIFF: (HeaderName, HeaderValue) =
+    (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+const NO_REFERRER: (HeaderName, HeaderValue) =
+    (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));

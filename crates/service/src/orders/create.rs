@@ -1,0 +1,73 @@
+//! Creating an order, once for ever per external id (spec 4.2).
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::app::App;
+use crate::domain::{
+    ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Terms,
+};
+use crate::store::{Created, StoreError};
+
+/// An order nobody chose an instrument for is given up after this long.
+const UNCHOSEN_LIFE: SignedDuration = SignedDuration::from_mins(1_440);
+/// A reference has 80 random bits: a second try is already a curiosity.
+const REFERENCE_TRIES: usize = 3;
+
+/// What a partner asks for, already checked.
+pub struct OrderRequest {
+    pub application: ApplicationId,
+    pub external_transaction_id: ExternalTransactionId,
+    pub terms: Terms,
+    pub request_id: String,
+}
+
+pub struct Creation {
+    pub order: Order,
+    /// The id was there already, with the same terms.
+    pub replayed: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// The id belongs to an order with other terms; the contract's names of the fields that differ.
+    #[error("the id belongs to an order that differs in {}", .0.join(", "))]
+    Conflict(Vec<&'static str>),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+pub async fn create(app: &App, request: OrderRequest) -> Result<Creation, CreateError> {
+    for _ in 0..REFERENCE_TRIES {
+        let new = assign(app, &request, app.clock.now());
+        match app.store.create_order(new).await? {
+            Created::New(order) => {
+                app.metrics.orders_created.increment(1);
+                return Ok(Creation { order, replayed: false });
+            }
+            Created::Existing(order) => return replay(app, &request.terms, order),
+            Created::ReferenceTaken => {}
+        }
+    }
+    Err(StoreError::Unavailable("no free reference number was found".into()).into())
+}
+
+fn assign(app: &App, request: &OrderRequest, now: Timestamp) -> NewOrder {
+    NewOrder {
+        application: request.application,
+        external_transaction_id: request.external_transaction_id.clone(),
+        reference_number: ReferenceNumber::assign(now, app.random.bytes()),
+        terms: request.terms.clone(),
+        created_at: now,
+        expires_at: now.saturating_add(UNCHOSEN_LIFE).expect("a duration of a day is in range"),
+        request_id: request.request_id.clone(),
+    }
+}
+
+fn replay(app: &App, asked: &Terms, order: Order) -> Result<Creation, CreateError> {
+    let differences = asked.differences(&order.terms);
+    if !differences.is_empty() {
+        return Err(CreateError::Conflict(differences));
+    }
+    app.metrics.orders_replayed.increment(1);
+    Ok(Creation { order, replayed: true })
+}

@@ -1,0 +1,68 @@
+//! GET /svcpartner/paymentByExternalTransaction (spec 4.3).
+
+use axum::extract::{RawQuery, State};
+
+use super::OrderData;
+use crate::app::App;
+use crate::domain::{ApplicationUuid, ExternalTransactionId, IdIssue};
+use crate::http::{ApiError, Caller, Envelope, ErrorReply, FieldFault, Issue, Reply};
+
+/// The state of an order: a fallback for a webhook that is late.
+#[utoipa::path(
+    get,
+    path = "/svcpartner/paymentByExternalTransaction",
+    tag = "Orders",
+    security(("bearer" = [])),
+    params(
+        ("externalTransactionId" = String, Query, description = "Your id of the order"),
+        ("applicationUUID" = String, Query, description = "Your publishable key without its prefix"),
+        ("Accept-Language" = Option<String>, Header, description = "Language of messages: pt (default), en, fr"),
+    ),
+    responses(
+        (status = 200, description = "The order", body = Envelope<OrderData>),
+        (status = 401, description = "`invalid_token`", body = ErrorReply),
+        (status = 404, description = "`order_not_found` or `application_not_found`", body = ErrorReply),
+        (status = 414, description = "`uri_too_long`", body = ErrorReply),
+        (status = 422, description = "`invalid_query`: a parameter is missing or given twice", body = ErrorReply),
+        (status = 429, description = "`rate_limited`", body = ErrorReply),
+        (status = 503, description = "`storage_unavailable`", body = ErrorReply),
+    )
+)]
+pub(super) async fn payment_by_external_transaction(
+    State(app): State<App>,
+    caller: Caller,
+    RawQuery(query): RawQuery,
+) -> Result<Reply<OrderData>, ApiError> {
+    let (uuid, id) = parse(&query.unwrap_or_default())?;
+    app.limits.order_query(caller.partner.id, &id)?;
+    let application = caller.application(&app, &uuid).await?;
+    let order = app.store.order_by_external_id(application.id, id).await?;
+    Ok(Reply::ok(order.ok_or(ApiError::OrderNotFound)?.into()))
+}
+
+fn parse(query: &str) -> Result<(ApplicationUuid, ExternalTransactionId), ApiError> {
+    let id = parameter(query, "externalTransactionId")?;
+    let uuid = parameter(query, "applicationUUID")?;
+    let uuid = ApplicationUuid::parse(uuid).map_err(|issue| match issue {
+        IdIssue::KeyPrefix => invalid("applicationUUID", Issue::KeyPrefix),
+        _ => ApiError::ApplicationNotFound,
+    })?;
+    // An id that no order can have is simply not found.
+    let id = ExternalTransactionId::parse(id).map_err(|_| ApiError::OrderNotFound)?;
+    Ok((uuid, id))
+}
+
+/// The one value of a parameter: none, an empty one and two are all the caller's mistake.
+fn parameter(query: &str, name: &'static str) -> Result<String, ApiError> {
+    let mut values =
+        form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name).map(|(_, v)| v);
+    match (values.next(), values.next()) {
+        (Some(value), None) if !value.is_empty() => Ok(value.into_owned()),
+        (Some(_), Some(_)) => Err(invalid(name, Issue::Duplicate)),
+        (Some(_), None) | (None, _) => Err(invalid(name, Issue::Required)),
+    }
+}
+
+fn invalid(name: &'static str, issue: Issue) -> ApiError {
+    ApiError::InvalidQuery(vec![FieldFault::new(name, issue)])
+}

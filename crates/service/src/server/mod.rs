@@ -1,0 +1,101 @@
+//! The whole service: one router, its workers, one shutdown. Nobody imports this room.
+
+mod openapi;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+
+use crate::app::App;
+use crate::http::{ApiError, Listener};
+use crate::{ops, partner};
+
+use crate::config::ConfigError;
+pub use crate::http::ListenerError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Listener(#[from] ListenerError),
+}
+
+/// How often this node looks whether partners or applications changed; tokens of a disabled
+/// partner die within this.
+const DIRECTORY_PERIOD: Duration = Duration::from_secs(1);
+const FORGET_PERIOD: Duration = Duration::from_secs(60);
+
+/// A service that listens but does not answer yet.
+pub struct Server {
+    app: App,
+    listener: Listener,
+    address: SocketAddr,
+}
+
+/// How a service ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was asked to.
+    Stopped,
+    /// The database can no longer be trusted with writes: start again and let it recover.
+    StoreBroken,
+}
+
+impl Server {
+    pub async fn bind(app: App) -> Result<Self, BindError> {
+        app.config.check(app.environment)?;
+        let asked = app.config.listen;
+        let listener = Listener::bind(asked, app.config.tls.as_ref()).await?;
+        let address =
+            listener.address().map_err(|fault| ListenerError::Bind { address: asked, fault })?;
+        Ok(Self { app, listener, address })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` resolves or the store breaks; requests in progress are finished.
+    pub async fn run(self, stop: impl Future<Output = ()>) -> Ended {
+        let workers = tokio::spawn(keep_house(self.app.clone()));
+        let app = self.app.clone();
+        let mut ended = Ended::Stopped;
+        let until = async {
+            tokio::select! {
+                () = stop => {}
+                () = app.store.broken() => ended = Ended::StoreBroken,
+            }
+        };
+        self.listener.serve(self.app.clone(), router(self.app), until).await;
+        workers.abort();
+        ended
+    }
+}
+
+fn router(app: App) -> Router {
+    Router::new()
+        .merge(partner::routes())
+        .merge(ops::routes(&openapi::document()))
+        .fallback(async || ApiError::RouteNotFound)
+        .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)
+        .with_state(app)
+}
+
+/// What must happen now and then, whoever calls.
+async fn keep_house(app: App) {
+    let mut directory = tokio::time::interval(DIRECTORY_PERIOD);
+    let mut forget = tokio::time::interval(FORGET_PERIOD);
+    loop {
+        tokio::select! {
+            _ = directory.tick() => {
+                app.metrics.fold();
+                if let Err(fault) = app.directory.refresh(&app.store).await {
+                    tracing::warn!(%fault, "the directory could not be read again");
+                }
+            }
+            _ = forget.tick() => app.limits.forget_idle(),
+        }
+    }
+}

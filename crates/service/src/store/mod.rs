@@ -1,0 +1,273 @@
+//! All SQL: two engines behind one set of coarse methods, each one transaction.
+//!
+//! Writes of all callers are gathered and committed together; a caller is answered only after the
+//! commit is durable. Nothing above this room sees a transaction.
+
+mod directory;
+mod postgres;
+mod records;
+mod sqlite;
+
+use std::fs::{File, TryLockError};
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::domain::{
+    ApplicationId, Change, ClientId, Environment, ExternalTransactionId, NewOrder, Order,
+    ReferenceNumber,
+};
+pub use records::{
+    Application, AuditRow, Committed, Created, Directory, ExceptionKind, NewApplication,
+    NewException, NewPartner, OutboxRow, OutboxStats, Partner, PartnerState, PendingEvent,
+    Rotation,
+};
+
+/// Where the data lives.
+#[derive(Clone, Debug)]
+pub enum Database {
+    Sqlite(PathBuf),
+    /// A connection URL; it may hold a password.
+    Postgres(SecretString),
+}
+
+impl Database {
+    /// `sqlite:PATH` or `postgres://…`.
+    pub fn parse(text: &str) -> Result<Self> {
+        if let Some(path) = text.strip_prefix("sqlite:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            if path.is_empty() {
+                return Err(StoreError::Refused(
+                    "the database is sqlite:PATH; the path is missing".into(),
+                ));
+            }
+            return Ok(Self::Sqlite(path.into()));
+        }
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text.to_owned().into()));
+        }
+        Err(StoreError::Refused("the database is sqlite:PATH or postgres://USER@HOST/NAME".into()))
+    }
+}
+
+/// Held by the one service that may run on an embedded database; other commands need none.
+#[derive(Debug)]
+pub struct ServiceLock(#[expect(dead_code, reason = "the open file is the lock")] Option<File>);
+
+impl Database {
+    /// Two services on one SQLite file would both deliver its events: the second is refused.
+    pub fn lock_for_service(&self) -> Result<ServiceLock> {
+        let Self::Sqlite(path) = self else { return Ok(ServiceLock(None)) };
+        let mut name = path.as_os_str().to_owned();
+        name.push(".lock");
+        let refused = |fault: &dyn std::fmt::Display| {
+            StoreError::Refused(format!("cannot lock {}: {fault}", name.display()))
+        };
+        let file = File::create(&name).map_err(|fault| refused(&fault))?;
+        match file.try_lock() {
+            Ok(()) => Ok(ServiceLock(Some(file))),
+            Err(TryLockError::WouldBlock) => Err(StoreError::Refused(format!(
+                "another svc is serving {}; stop it first, or use PostgreSQL for several nodes",
+                path.display()
+            ))),
+            Err(TryLockError::Error(fault)) => Err(refused(&fault)),
+        }
+    }
+}
+
+/// How to open a store.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the caller takes this database for; `None` asks the database, and a new one is a sandbox.
+    pub environment: Option<Environment>,
+    /// Most writes gathered into one commit; 1 switches group commit off, for comparison.
+    pub batch_max: usize,
+    /// Whether a missing SQLite file is made, or refused as a probable mistake.
+    pub create: bool,
+    /// Tells how many writes each commit held.
+    pub batch_size: metrics::Histogram,
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Nothing is known to have happened; the same call again tells the truth.
+    #[error("the database is not available: {0}")]
+    Unavailable(String),
+    /// A settings or deployment fault that a person must mend.
+    #[error("{0}")]
+    Refused(String),
+    /// A row holds what no code of ours writes.
+    #[error("the database holds an impossible value: {0}")]
+    Corrupt(String),
+    /// A unique name is taken.
+    #[error("{0} exists already")]
+    Taken(&'static str),
+    #[error("{0} is not known")]
+    Unknown(&'static str),
+}
+
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+pub struct Store {
+    engine: Engine,
+    environment: Environment,
+}
+
+enum Engine {
+    Sqlite(sqlite::Sqlite),
+    Postgres(postgres::Postgres),
+}
+
+/// The same method on whichever engine this store has.
+macro_rules! engine {
+    ($self:ident.$method:ident($($argument:expr),*)) => {
+        match &$self.engine {
+            Engine::Sqlite(engine) => engine.$method($($argument),*).await,
+            Engine::Postgres(engine) => engine.$method($($argument),*).await,
+        }
+    };
+}
+
+impl Store {
+    /// Connects, checks that a commit is durable here, and brings the tables up to date.
+    pub async fn open(database: &Database, options: Options) -> Result<Self> {
+        let wanted = options.environment;
+        let engine = match database {
+            Database::Sqlite(path) => Engine::Sqlite(sqlite::Sqlite::open(path, &options)?),
+            Database::Postgres(url) => {
+                Engine::Postgres(postgres::Postgres::open(url.expose_secret(), &options).await?)
+            }
+        };
+        let mut store = Self { engine, environment: wanted.unwrap_or(Environment::Sandbox) };
+        let stored = store.setting_or_insert("environment", store.environment.as_str()).await?;
+        store.environment =
+            stored.parse().map_err(|_| StoreError::Corrupt(format!("environment {stored}")))?;
+        if wanted.is_some_and(|wanted| wanted != store.environment) {
+            return Err(StoreError::Refused(format!(
+                "this database belongs to a {stored} service; the other environment needs its own"
+            )));
+        }
+        if let Engine::Postgres(engine) = &store.engine {
+            engine.check_durability(store.environment).await?;
+        }
+        Ok(store)
+    }
+
+    pub fn environment(&self) -> Environment {
+        self.environment
+    }
+
+    pub fn engine_name(&self) -> &'static str {
+        match self.engine {
+            Engine::Sqlite(_) => "sqlite",
+            Engine::Postgres(_) => "postgres",
+        }
+    }
+
+    /// The value of a setting, stored now if it had none; the first writer wins.
+    pub async fn setting_or_insert(&self, key: &'static str, value: &str) -> Result<String> {
+        engine!(self.setting_or_insert(key, value))
+    }
+
+    /// Stores the order, or finds the one that already has its id.
+    pub async fn create_order(&self, order: NewOrder) -> Result<Created> {
+        engine!(self.create_order(order))
+    }
+
+    pub async fn order_by_external_id(
+        &self,
+        application: ApplicationId,
+        id: ExternalTransactionId,
+    ) -> Result<Option<Order>> {
+        engine!(self.order_by_external_id(application, id))
+    }
+
+    pub async fn order_by_reference(&self, reference: &ReferenceNumber) -> Result<Option<Order>> {
+        engine!(self.order_by_reference(reference))
+    }
+
+    /// State, audit row and outbox row in one transaction, if the order is still pending.
+    pub async fn commit(&self, change: Change) -> Result<Committed> {
+        engine!(self.commit(change))
+    }
+
+    /// Enters money that fits no order; `false` when this very payment is entered already.
+    pub async fn record_exception(&self, exception: NewException) -> Result<bool> {
+        engine!(self.record_exception(exception))
+    }
+
+    pub async fn events_of(&self, reference: &ReferenceNumber) -> Result<Vec<OutboxRow>> {
+        engine!(self.events_of(reference))
+    }
+
+    pub async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
+        engine!(self.audit_of(subject))
+    }
+
+    pub async fn outbox_stats(&self) -> Result<OutboxStats> {
+        engine!(self.outbox_stats())
+    }
+
+    /// Changes with every change of a partner or an application.
+    pub async fn directory_version(&self) -> Result<i64> {
+        engine!(self.directory_version())
+    }
+
+    /// All partners and applications.
+    pub async fn directory(&self) -> Result<Directory> {
+        engine!(self.directory())
+    }
+
+    pub async fn create_partner(&self, partner: NewPartner) -> Result<()> {
+        engine!(self.create_partner(partner))
+    }
+
+    /// Switches a partner on or off. Off also kills every token it holds.
+    pub async fn set_partner_state(
+        &self,
+        client: &ClientId,
+        state: PartnerState,
+        at: Timestamp,
+    ) -> Result<()> {
+        engine!(self.set_partner_state(client, state, at))
+    }
+
+    /// A new secret; the old one stays good until `rotation.previous_until`, old tokens die now.
+    pub async fn rotate_partner_secret(&self, client: &ClientId, rotation: Rotation) -> Result<()> {
+        engine!(self.rotate_partner_secret(client, rotation))
+    }
+
+    pub async fn create_application(&self, application: NewApplication) -> Result<()> {
+        engine!(self.create_application(application))
+    }
+
+    pub async fn rotate_webhook_secret(&self, uuid: &str, rotation: Rotation) -> Result<()> {
+        engine!(self.rotate_webhook_secret(uuid, rotation))
+    }
+
+    /// Answers when the database can be written to.
+    pub async fn ping(&self) -> Result<()> {
+        engine!(self.ping())
+    }
+
+    /// Resolves when this store can never commit again and the process should end (F5).
+    pub async fn broken(&self) {
+        engine!(self.broken());
+    }
+
+    /// A consistent copy while the service runs. PostgreSQL has its own tools for that.
+    pub async fn backup(&self, to: PathBuf) -> Result<()> {
+        match &self.engine {
+            Engine::Sqlite(engine) => engine.backup(to).await,
+            Engine::Postgres(_) => Err(StoreError::Refused(
+                "svc backup copies the embedded database; for PostgreSQL use pg_dump or pg_basebackup".into(),
+            )),
+        }
+    }
+}
+
+/// Whole milliseconds in, a time out; out of range means somebody else wrote the row.
+fn time(at_ms: i64) -> Result<Timestamp> {
+    Timestamp::from_millisecond(at_ms).map_err(|_| StoreError::Corrupt(format!("time {at_ms}")))
+}

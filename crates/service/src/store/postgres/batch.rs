@@ -1,0 +1,147 @@
+//! Group commit on PostgreSQL: what waits when a statement ends goes into the next one, as arrays.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Client, Pool};
+use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio_postgres::error::SqlState;
+
+use super::Fault;
+use crate::store::{Result, StoreError};
+
+/// Calls waiting for a connection; more are refused, so that overload is told instead of hoarded.
+const QUEUE_MAX: usize = 8_192;
+/// Tries of one batch when the database says "again, please".
+const TRIES_MAX: u32 = 5;
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
+
+/// One kind of call that can be made for many callers in one transaction.
+///
+/// `run` may be repeated after a cut connection, when nobody knows whether it committed: it must
+/// answer the same the second time.
+pub(super) trait Batch: Send + Sync + 'static {
+    type Item: Send + Sync + 'static;
+    type Answer: Send + 'static;
+
+    fn run(
+        db: &mut Client,
+        items: &[Self::Item],
+    ) -> impl Future<Output = std::result::Result<Vec<Self::Answer>, Fault>> + Send;
+}
+
+type Call<B> = (<B as Batch>::Item, oneshot::Sender<Result<<B as Batch>::Answer>>);
+
+pub(super) struct Batched<B: Batch>(mpsc::Sender<Call<B>>);
+
+impl<B: Batch> Batched<B> {
+    pub(super) fn spawn(
+        pool: &Pool,
+        workers: usize,
+        batch_max: usize,
+        batch_size: &metrics::Histogram,
+    ) -> Self {
+        let (sender, waiting) = mpsc::channel::<Call<B>>(QUEUE_MAX);
+        let waiting = Arc::new(Mutex::new(waiting));
+        for _ in 0..workers {
+            let (pool, waiting, batch_size) =
+                (pool.clone(), Arc::clone(&waiting), batch_size.clone());
+            tokio::spawn(async move {
+                let mut calls = Vec::with_capacity(batch_max);
+                while waiting.lock().await.recv_many(&mut calls, batch_max).await > 0 {
+                    batch_size.record(calls.len() as f64);
+                    let (items, replies): (Vec<_>, Vec<_>) = calls.drain(..).unzip();
+                    answer_all::<B>(&pool, &items, replies).await;
+                }
+            });
+        }
+        Self(sender)
+    }
+
+    pub(super) async fn run(&self, item: B::Item) -> Result<B::Answer> {
+        let (reply, answer) = oneshot::channel();
+        self.0
+            .try_send((item, reply))
+            .map_err(|_| StoreError::Unavailable("too many calls are waiting".into()))?;
+        answer.await.unwrap_or_else(|_| Err(StoreError::Unavailable("the call was dropped".into())))
+    }
+}
+
+async fn answer_all<B: Batch>(
+    pool: &Pool,
+    items: &[B::Item],
+    replies: Vec<oneshot::Sender<Result<B::Answer>>>,
+) {
+    match run_until_told::<B>(pool, items).await {
+        Ok(answers) => {
+            assert_eq!(answers.len(), items.len(), "a batch answers each of its members");
+            for (reply, answer) in replies.into_iter().zip(answers) {
+                let _ = reply.send(Ok(answer));
+            }
+        }
+        // Statements are written not to fail on data. Should one do so, only its own caller pays.
+        Err(fault) if fault.is_about_data() && items.len() > 1 => {
+            for (item, reply) in items.iter().zip(replies) {
+                let alone = run_until_told::<B>(pool, std::slice::from_ref(item)).await;
+                let answer = alone.map(|mut answers| answers.remove(0)).map_err(StoreError::from);
+                let _ = reply.send(answer);
+            }
+        }
+        Err(fault) => {
+            let fault = StoreError::from(fault);
+            for reply in replies {
+                let _ = reply.send(Err(fault.clone()));
+            }
+        }
+    }
+}
+
+async fn run_until_told<B: Batch>(
+    pool: &Pool,
+    items: &[B::Item],
+) -> std::result::Result<Vec<B::Answer>, Fault> {
+    let mut tries = 1;
+    loop {
+        let outcome = match pool.get().await {
+            Ok(mut db) => B::run(&mut db, items).await,
+            Err(fault) => Err(fault.into()),
+        };
+        match outcome {
+            Err(fault) if fault.is_passing() && tries < TRIES_MAX => {
+                tokio::time::sleep(RETRY_PAUSE * tries).await;
+                tries += 1;
+            }
+            told => return told,
+        }
+    }
+}
+
+impl Fault {
+    /// Worth another try at once: a deadlock, a serialisation failure, a connection that died.
+    fn is_passing(&self) -> bool {
+        match self {
+            Self::Sql(fault) => {
+                fault.is_closed()
+                    || matches!(
+                        fault.code(),
+                        Some(
+                            &SqlState::T_R_SERIALIZATION_FAILURE
+                                | &SqlState::T_R_DEADLOCK_DETECTED
+                                | &SqlState::ADMIN_SHUTDOWN
+                                | &SqlState::CRASH_SHUTDOWN
+                        )
+                    )
+            }
+            Self::Pool(_) | Self::Store(_) => false,
+        }
+    }
+
+    /// Classes 22 and 23: a value or a constraint, not the state of the server.
+    fn is_about_data(&self) -> bool {
+        let Self::Sql(fault) = self else { return false };
+        fault
+            .code()
+            .is_some_and(|code| code.code().starts_with("22") || code.code().starts_with("23"))
+    }
+}

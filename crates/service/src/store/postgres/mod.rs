@@ -1,0 +1,225 @@
+//! PostgreSQL: the same tables, for many nodes.
+
+mod batch;
+mod directory;
+mod orders;
+
+use std::time::Duration;
+
+use deadpool_postgres::{
+    Client, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, Timeouts,
+};
+use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::{Options, Result, StoreError};
+use crate::domain::Environment;
+use batch::Batched;
+
+mod migrations {
+    refinery::embed_migrations!("src/store/migrations/postgres");
+}
+
+const CONNECTIONS_MAX: usize = 12;
+/// Few writers make large batches: each commit then carries more orders.
+const WRITERS: usize = 2;
+const READERS: usize = 2;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+const POOL_TIMEOUT: Duration = Duration::from_secs(2);
+/// A peer that no longer answers is given up, even when the network says nothing.
+const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
+const STATEMENT_TIMEOUT_MS: u32 = 5_000;
+/// Any number, the same on every node: whoever holds it migrates.
+const MIGRATION_LOCK: i64 = 0x7376_635f_6d69_6772;
+
+pub(super) struct Postgres {
+    pool: Pool,
+    creates: Batched<orders::CreateOrders>,
+    changes: Batched<orders::Commits>,
+    lookups: Batched<orders::Lookups>,
+}
+
+impl Postgres {
+    pub(super) async fn open(url: &str, options: &Options) -> Result<Self> {
+        let pool = connect(url)?;
+        let mut client = pool.get().await.map_err(|fault| {
+            StoreError::Refused(format!("cannot connect to PostgreSQL: {}", reason(&fault)))
+        })?;
+        migrate(&mut client).await?;
+        let size = &options.batch_size;
+        Ok(Self {
+            creates: Batched::spawn(&pool, WRITERS, options.batch_max, size),
+            changes: Batched::spawn(&pool, WRITERS, options.batch_max, size),
+            lookups: Batched::spawn(&pool, READERS, options.batch_max, &metrics::Histogram::noop()),
+            pool,
+        })
+    }
+
+    /// The durability guard: a server that acknowledges what it can lose is refused in production.
+    pub(super) async fn check_durability(&self, environment: Environment) -> Result<()> {
+        let db = self.client().await?;
+        for setting in ["fsync", "full_page_writes", "synchronous_commit"] {
+            let row = db
+                .query_one("select current_setting($1)", &[&setting])
+                .await
+                .map_err(Fault::from)?;
+            if row.get::<_, &str>(0) != "off" {
+                continue;
+            }
+            let told = format!(
+                "PostgreSQL has {setting} off: a power cut would lose acknowledged orders; switch \
+                 it on"
+            );
+            match environment {
+                Environment::Production => return Err(StoreError::Refused(told)),
+                Environment::Sandbox => tracing::warn!("{told}"),
+            }
+        }
+        Ok(())
+    }
+
+    async fn client(&self) -> Result<Client> {
+        self.pool.get().await.map_err(|fault| Fault::from(fault).into())
+    }
+
+    pub(super) async fn setting_or_insert(&self, key: &'static str, value: &str) -> Result<String> {
+        let db = self.client().await?;
+        db.execute(
+            "insert into settings (key, value) values ($1, $2) on conflict do nothing",
+            &[&key, &value],
+        )
+        .await
+        .map_err(Fault::from)?;
+        let row = db
+            .query_one("select value from settings where key = $1", &[&key])
+            .await
+            .map_err(Fault::from)?;
+        Ok(row.get(0))
+    }
+
+    pub(super) async fn ping(&self) -> Result<()> {
+        let db = self.client().await?;
+        db.simple_query("select 1").await.map(drop).map_err(|fault| Fault::from(fault).into())
+    }
+
+    /// A lost server comes back, so this engine is never beyond repair.
+    pub(super) async fn broken(&self) {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Whatever can go wrong on the way to the database.
+#[derive(Debug)]
+enum Fault {
+    Sql(tokio_postgres::Error),
+    Pool(String),
+    Store(StoreError),
+}
+
+impl From<tokio_postgres::Error> for Fault {
+    fn from(fault: tokio_postgres::Error) -> Self {
+        Self::Sql(fault)
+    }
+}
+
+impl From<PoolError> for Fault {
+    fn from(fault: PoolError) -> Self {
+        Self::Pool(reason(&fault))
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(fault: StoreError) -> Self {
+        Self::Store(fault)
+    }
+}
+
+impl From<Fault> for StoreError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Sql(fault) => Self::Unavailable(chain(&fault)),
+            Fault::Pool(reason) => Self::Unavailable(reason),
+            Fault::Store(fault) => fault,
+        }
+    }
+}
+
+fn reason(fault: &PoolError) -> String {
+    match fault {
+        PoolError::Backend(fault) => chain(fault),
+        other => other.to_string(),
+    }
+}
+
+/// The driver keeps the interesting part ("password authentication failed") in the cause.
+fn chain(fault: &tokio_postgres::Error) -> String {
+    match std::error::Error::source(fault) {
+        Some(cause) => format!("{fault}: {cause}"),
+        None => fault.to_string(),
+    }
+}
+
+fn connect(url: &str) -> Result<Pool> {
+    let mut config: tokio_postgres::Config = url
+        .parse()
+        // The URL holds a password: the parser's message names the part that is wrong, not its value.
+        .map_err(|fault| {
+            StoreError::Refused(format!("the PostgreSQL URL is not valid: {fault}"))
+        })?;
+    let given = config.get_options().unwrap_or_default().to_owned();
+    config
+        .options(format!("{given} -c statement_timeout={STATEMENT_TIMEOUT_MS}"))
+        .application_name("svc")
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_user_timeout(TCP_USER_TIMEOUT)
+        .keepalives_idle(TCP_USER_TIMEOUT)
+        .target_session_attrs(TargetSessionAttrs::ReadWrite);
+    let manager = Manager::from_config(
+        config,
+        MakeRustlsConnect::new(tls()?),
+        ManagerConfig { recycling_method: RecyclingMethod::Fast },
+    );
+    Pool::builder(manager)
+        .max_size(CONNECTIONS_MAX)
+        .runtime(Runtime::Tokio1)
+        .timeouts(Timeouts {
+            wait: Some(POOL_TIMEOUT),
+            create: Some(CONNECT_TIMEOUT),
+            recycle: Some(POOL_TIMEOUT),
+        })
+        .build()
+        .map_err(|fault| StoreError::Refused(fault.to_string()))
+}
+
+/// The machine's own trust store, so that an operator's certificate authority is known.
+fn tls() -> Result<rustls::ClientConfig> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|fault| StoreError::Refused(fault.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(config)
+}
+
+/// Nodes may start together: one migrates, the others wait and find the work done.
+async fn migrate(client: &mut Client) -> Result<()> {
+    client
+        .batch_execute(&format!(
+            "set statement_timeout = 0; select pg_advisory_lock({MIGRATION_LOCK})"
+        ))
+        .await
+        .map_err(Fault::from)?;
+    let outcome = migrations::migrations::runner().run_async(&mut ***client).await;
+    client
+        .batch_execute(&format!(
+            "select pg_advisory_unlock({MIGRATION_LOCK}); set statement_timeout = {STATEMENT_TIMEOUT_MS}"
+        ))
+        .await
+        .map_err(Fault::from)?;
+    outcome.map(drop).map_err(|fault| {
+        StoreError::Refused(format!("the database could not be brought up to date: {fault}"))
+    })
+}

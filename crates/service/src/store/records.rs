@@ -1,0 +1,243 @@
+//! What goes in and out of the store beside the domain's own values.
+
+use jiff::Timestamp;
+
+use super::{Result, StoreError, time};
+use crate::domain::{
+    AdditionalInfo, ApplicationId, ApplicationUuid, ClientId, ExternalTransactionId, Kwanza, Label,
+    Order, PartnerId, PayerId, Quantity, ReferenceNumber, Status, Terms,
+};
+
+/// What became of an insert.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Created {
+    New(Order),
+    /// The id was there first, with these terms and this state.
+    Existing(Order),
+    /// Another order has the same reference number; try another one.
+    ReferenceTaken,
+}
+
+/// What became of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Committed {
+    Done,
+    /// Somebody settled the order first, as this.
+    Lost(Status),
+    NoSuchOrder,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartnerState {
+    Active,
+    Disabled,
+}
+
+impl PartnerState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Disabled => "disabled",
+        }
+    }
+
+    pub(super) fn read(text: &str) -> Result<Self> {
+        match text {
+            "active" => Ok(Self::Active),
+            "disabled" => Ok(Self::Disabled),
+            _ => Err(StoreError::Corrupt(format!("partner state {text}"))),
+        }
+    }
+}
+
+/// When an application hears of `PEN`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PendingEvent {
+    Instrument,
+    Creation,
+    Never,
+}
+
+impl PendingEvent {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Instrument => "instrument",
+            Self::Creation => "creation",
+            Self::Never => "never",
+        }
+    }
+
+    pub(super) fn read(text: &str) -> Result<Self> {
+        match text {
+            "instrument" => Ok(Self::Instrument),
+            "creation" => Ok(Self::Creation),
+            "never" => Ok(Self::Never),
+            _ => Err(StoreError::Corrupt(format!("pending_event {text}"))),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Partner {
+    pub id: PartnerId,
+    pub name: String,
+    pub client_id: ClientId,
+    pub state: PartnerState,
+    pub secret_hash: Vec<u8>,
+    pub previous_secret: Option<(Vec<u8>, Timestamp)>,
+    pub epoch: i64,
+    pub created_at: Timestamp,
+}
+
+#[derive(Clone, Debug)]
+pub struct Application {
+    pub id: ApplicationId,
+    pub partner: PartnerId,
+    pub uuid: ApplicationUuid,
+    pub name: String,
+    pub webhook_secret: Vec<u8>,
+    pub previous_webhook_secret: Option<(Vec<u8>, Timestamp)>,
+    pub pending_event: PendingEvent,
+    pub created_at: Timestamp,
+}
+
+#[derive(Clone, Debug)]
+pub struct NewPartner {
+    pub name: String,
+    pub client_id: ClientId,
+    pub secret_hash: Vec<u8>,
+    /// A partner is born with one application.
+    pub application: NewApplication,
+    pub at: Timestamp,
+}
+
+#[derive(Clone, Debug)]
+pub struct NewApplication {
+    pub partner: ClientId,
+    pub name: String,
+    pub uuid: ApplicationUuid,
+    pub sealed_webhook_secret: Vec<u8>,
+    pub pending_event: PendingEvent,
+    pub at: Timestamp,
+}
+
+/// A new secret (hashed or sealed) and how long the one before stays good.
+#[derive(Clone, Debug)]
+pub struct Rotation {
+    pub secret: Vec<u8>,
+    pub previous_until: Timestamp,
+    pub at: Timestamp,
+}
+
+/// Everything the service knows about who may call, read in one transaction.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    pub version: i64,
+    pub partners: Vec<Partner>,
+    pub applications: Vec<Application>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExceptionKind {
+    Late,
+    Mismatch,
+    Excess,
+    Unmatched,
+    Reversal,
+}
+
+impl ExceptionKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Late => "late",
+            Self::Mismatch => "mismatch",
+            Self::Excess => "excess",
+            Self::Unmatched => "unmatched",
+            Self::Reversal => "reversal",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct NewException {
+    pub kind: ExceptionKind,
+    pub application: Option<ApplicationId>,
+    pub reference_number: Option<ReferenceNumber>,
+    pub rail: String,
+    pub rail_payment_id: String,
+    pub amount: i64,
+    pub detail: String,
+    pub at: Timestamp,
+}
+
+/// An event as it waits, for those who look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutboxRow {
+    pub id: String,
+    pub status: String,
+    pub body: Vec<u8>,
+    pub webhook_url: String,
+    pub state: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditRow {
+    pub actor: String,
+    pub action: String,
+    pub before: Option<String>,
+    pub after: Option<String>,
+    pub cause: String,
+    pub request_id: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutboxStats {
+    pub queued: i64,
+    pub oldest_created_at_ms: Option<i64>,
+}
+
+/// The columns of an order, in the order every `select` names them.
+pub(super) const ORDER_COLUMNS: &str = "reference_number, application_id, external_transaction_id, \
+     status, amount, quantity, payer_id, name, additional_info, created_at_ms, expires_at_ms";
+
+/// An order's row as both engines read it, before the domain looks at it again.
+pub(super) struct OrderRow {
+    pub reference_number: String,
+    pub application_id: i64,
+    pub external_transaction_id: String,
+    pub status: String,
+    pub amount: i64,
+    pub quantity: i64,
+    pub payer_id: String,
+    pub name: String,
+    pub additional_info: String,
+    pub created_at_ms: i64,
+    pub expires_at_ms: i64,
+}
+
+impl OrderRow {
+    /// Checked on the way in, asserted on the way out.
+    pub(super) fn read(self) -> Result<Order> {
+        let reference = self.reference_number.clone();
+        self.parse().ok_or_else(|| StoreError::Corrupt(format!("order {reference}")))
+    }
+
+    fn parse(self) -> Option<Order> {
+        Some(Order {
+            application: ApplicationId(self.application_id),
+            external_transaction_id: ExternalTransactionId::parse(self.external_transaction_id)
+                .ok()?,
+            reference_number: ReferenceNumber::parse(&self.reference_number).ok()?,
+            terms: Terms {
+                payer_id: PayerId::parse(self.payer_id).ok()?,
+                name: Label::parse(self.name).ok()?,
+                amount: Kwanza::parse(self.amount).ok()?,
+                quantity: Quantity::parse(self.quantity).ok()?,
+                additional_info: AdditionalInfo::restore(self.additional_info),
+            },
+            status: Status::from_code(&self.status)?,
+            created_at: time(self.created_at_ms).ok()?,
+            expires_at: time(self.expires_at_ms).ok()?,
+        })
+    }
+}

@@ -1,0 +1,229 @@
+//! Partners and applications on SQLite.
+
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, params};
+
+use super::{Sqlite, execute, row, rows};
+use crate::domain::ClientId;
+use crate::store::directory::{
+    APPLICATION_COLUMNS, ApplicationRow, Note, PARTNER_COLUMNS, PartnerRow,
+};
+use crate::store::{
+    Directory, NewApplication, NewPartner, PartnerState, Result, Rotation, StoreError,
+};
+
+impl Sqlite {
+    pub(in crate::store) async fn directory_version(&self) -> Result<i64> {
+        self.readers.run(version).await
+    }
+
+    pub(in crate::store) async fn directory(&self) -> Result<Directory> {
+        self.readers
+            .run(|db| {
+                // One read transaction, so that version and rows belong together.
+                let _snapshot = Snapshot::begin(db)?;
+                let partners = format!("select {PARTNER_COLUMNS} from partners order by id");
+                let applications =
+                    format!("select {APPLICATION_COLUMNS} from applications order by id");
+                Ok(Directory {
+                    version: version(db)?,
+                    partners: rows(db, &partners, [], partner_row)?
+                        .into_iter()
+                        .map(PartnerRow::read)
+                        .collect::<Result<_>>()?,
+                    applications: rows(db, &applications, [], application_row)?
+                        .into_iter()
+                        .map(ApplicationRow::read)
+                        .collect::<Result<_>>()?,
+                })
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn create_partner(&self, new: NewPartner) -> Result<()> {
+        self.writer
+            .run(move |db| {
+                let added = execute(
+                    db,
+                    "insert into partners (name, client_id, state, secret_hash, epoch, created_at_ms)
+                     values (?1, ?2, 'active', ?3, 1, ?4) on conflict do nothing",
+                    params![new.name, new.client_id.as_str(), new.secret_hash, new.at.as_millisecond()],
+                )?;
+                if added == 0 {
+                    return Err(StoreError::Taken("the client id"));
+                }
+                note(db, &Note::partner("partner.create", &new.client_id, new.at))?;
+                insert_application(db, &new.application)
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn set_partner_state(
+        &self,
+        client: &ClientId,
+        state: PartnerState,
+        at: Timestamp,
+    ) -> Result<()> {
+        let client = client.clone();
+        self.writer
+            .run(move |db| {
+                let changed = execute(
+                    db,
+                    "update partners set state = ?1, epoch = epoch + 1 where client_id = ?2",
+                    params![state.as_str(), client.as_str()],
+                )?;
+                known(changed, "the client id")?;
+                note(db, &Note::partner(state.action(), &client, at))
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn rotate_partner_secret(
+        &self,
+        client: &ClientId,
+        rotation: Rotation,
+    ) -> Result<()> {
+        let client = client.clone();
+        self.writer
+            .run(move |db| {
+                let changed = execute(
+                    db,
+                    "update partners set previous_secret_hash = secret_hash,
+                         previous_secret_until_ms = ?1, secret_hash = ?2, epoch = epoch + 1
+                     where client_id = ?3",
+                    params![
+                        rotation.previous_until.as_millisecond(),
+                        rotation.secret,
+                        client.as_str()
+                    ],
+                )?;
+                known(changed, "the client id")?;
+                note(db, &Note::partner("partner.rotate_secret", &client, rotation.at))
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn create_application(&self, new: NewApplication) -> Result<()> {
+        self.writer.run(move |db| insert_application(db, &new)).await
+    }
+
+    pub(in crate::store) async fn rotate_webhook_secret(
+        &self,
+        uuid: &str,
+        rotation: Rotation,
+    ) -> Result<()> {
+        let uuid = uuid.to_owned();
+        self.writer
+            .run(move |db| {
+                let changed = execute(
+                    db,
+                    "update applications set previous_webhook_secret = webhook_secret,
+                         previous_webhook_secret_until_ms = ?1, webhook_secret = ?2
+                     where uuid = ?3",
+                    params![rotation.previous_until.as_millisecond(), rotation.secret, uuid],
+                )?;
+                known(changed, "the application")?;
+                note(
+                    db,
+                    &Note::application("application.rotate_webhook_secret", &uuid, rotation.at),
+                )
+            })
+            .await
+    }
+}
+
+fn insert_application(db: &Connection, new: &NewApplication) -> Result<()> {
+    let partner: Option<i64> =
+        row(db, "select id from partners where client_id = ?1", [new.partner.as_str()], |row| {
+            row.get(0)
+        })?;
+    let partner = partner.ok_or(StoreError::Unknown("the client id"))?;
+    let added = execute(
+        db,
+        "insert into applications (partner_id, uuid, name, webhook_secret, pending_event,
+             created_at_ms)
+         values (?1, ?2, ?3, ?4, ?5, ?6) on conflict do nothing",
+        params![
+            partner,
+            new.uuid.as_str(),
+            new.name,
+            new.sealed_webhook_secret,
+            new.pending_event.as_str(),
+            new.at.as_millisecond(),
+        ],
+    )?;
+    if added == 0 {
+        return Err(StoreError::Taken("the application"));
+    }
+    note(db, &Note::application("application.create", new.uuid.as_str(), new.at))
+}
+
+/// Every change of the directory leaves an audit row and raises the version the nodes watch.
+fn note(db: &Connection, note: &Note<'_>) -> Result<()> {
+    execute(
+        db,
+        "insert into audit (at_ms, actor, action, subject, cause, request_id)
+         values (?1, 'operator:cli', ?2, ?3, '', '')",
+        params![note.at.as_millisecond(), note.action, note.subject],
+    )?;
+    execute(
+        db,
+        "insert into settings (key, value) values ('directory_version', '1')
+         on conflict (key) do update set value = cast(cast(value as integer) + 1 as text)",
+        [],
+    )
+    .map(drop)
+}
+
+fn version(db: &Connection) -> Result<i64> {
+    let sql = "select cast(value as integer) from settings where key = 'directory_version'";
+    Ok(row(db, sql, [], |row| row.get(0))?.unwrap_or(0))
+}
+
+fn known(changed: usize, what: &'static str) -> Result<()> {
+    if changed == 0 { Err(StoreError::Unknown(what)) } else { Ok(()) }
+}
+
+fn partner_row(row: &Row<'_>) -> rusqlite::Result<PartnerRow> {
+    Ok(PartnerRow {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        client_id: row.get(2)?,
+        state: row.get(3)?,
+        secret_hash: row.get(4)?,
+        previous_secret_hash: row.get(5)?,
+        previous_secret_until_ms: row.get(6)?,
+        epoch: row.get(7)?,
+        created_at_ms: row.get(8)?,
+    })
+}
+
+fn application_row(row: &Row<'_>) -> rusqlite::Result<ApplicationRow> {
+    Ok(ApplicationRow {
+        id: row.get(0)?,
+        partner_id: row.get(1)?,
+        uuid: row.get(2)?,
+        name: row.get(3)?,
+        webhook_secret: row.get(4)?,
+        previous_webhook_secret: row.get(5)?,
+        previous_webhook_secret_until_ms: row.get(6)?,
+        pending_event: row.get(7)?,
+        created_at_ms: row.get(8)?,
+    })
+}
+
+/// A read transaction that ends with its scope.
+struct Snapshot<'a>(&'a Connection);
+
+impl<'a> Snapshot<'a> {
+    fn begin(db: &'a Connection) -> Result<Self> {
+        execute(db, "begin deferred", [])?;
+        Ok(Self(db))
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        let _ = execute(self.0, "rollback", []);
+    }
+}

@@ -1,0 +1,215 @@
+//! The embedded engine: SQLite in WAL mode, one writer thread, readers beside it.
+
+mod directory;
+mod orders;
+mod thread;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+
+use super::{Options, Result, StoreError};
+use thread::Calls;
+
+mod migrations {
+    refinery::embed_migrations!("src/store/migrations/sqlite");
+}
+
+/// 3.51.3 mended a bug that could corrupt the file when the log is reset.
+const VERSION_MIN: i32 = 3_051_003;
+const READERS: usize = 2;
+const CACHE_KIB: i64 = 16 * 1024;
+/// Pages in the log before it is copied back: fewer, larger copies than the default of 1,000.
+const CHECKPOINT_PAGES: i64 = 4_000;
+/// How long to wait for another process (a CLI command) that is writing.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+const STATEMENTS_CACHED: usize = 64;
+
+pub(super) struct Sqlite {
+    writer: Calls,
+    readers: Calls,
+    path: PathBuf,
+}
+
+impl Sqlite {
+    pub(super) fn open(path: &Path, options: &Options) -> Result<Self> {
+        if rusqlite::version_number() < VERSION_MIN {
+            return Err(StoreError::Refused(format!(
+                "SQLite {} has a bug that can corrupt data; 3.51.3 or newer is needed",
+                rusqlite::version()
+            )));
+        }
+        if !path.exists() {
+            if !options.create {
+                return Err(StoreError::Refused(format!(
+                    "there is no database at {}; if that is the right place, run svc migrate first",
+                    path.display()
+                )));
+            }
+            create_private_file(path)?;
+        }
+        let mut writer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        make_durable(&writer)?;
+        migrate(&mut writer)?;
+        let readers = (0..READERS)
+            .map(|_| connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY))
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            writer: thread::spawn_writer(writer, options.batch_max, options.batch_size.clone()),
+            readers: thread::spawn_readers(readers),
+            path: path.to_owned(),
+        })
+    }
+
+    pub(super) async fn setting_or_insert(&self, key: &'static str, value: &str) -> Result<String> {
+        let value = value.to_owned();
+        self.writer
+            .run(move |db| {
+                db.execute(
+                    "insert into settings (key, value) values (?1, ?2) on conflict do nothing",
+                    params![key, value],
+                )
+                .and_then(|_| {
+                    db.query_row("select value from settings where key = ?1", [key], |row| {
+                        row.get(0)
+                    })
+                })
+                .map_err(|fault| error(&fault))
+            })
+            .await
+    }
+
+    /// Proves that the writer still commits: an empty transaction takes the write lock.
+    pub(super) async fn ping(&self) -> Result<()> {
+        self.writer.run(|_| Ok(())).await
+    }
+
+    pub(super) async fn broken(&self) {
+        self.writer.ended().await;
+    }
+
+    /// Copies the database page by page while it is in use, then checks the copy.
+    pub(super) async fn backup(&self, to: PathBuf) -> Result<()> {
+        let from = self.path.clone();
+        let copy = move || -> Result<()> {
+            if to.exists() {
+                return Err(StoreError::Refused(format!(
+                    "{} exists already; choose another name",
+                    to.display()
+                )));
+            }
+            create_private_file(&to)?;
+            let source = connect(&from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            let mut target = connect(&to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            rusqlite::backup::Backup::new(&source, &mut target)
+                .and_then(|backup| backup.run_to_completion(1_024, Duration::ZERO, None))
+                .map_err(|fault| error(&fault))?;
+            let verdict: String = target
+                .query_row("pragma integrity_check", [], |row| row.get(0))
+                .map_err(|fault| error(&fault))?;
+            if verdict != "ok" {
+                return Err(StoreError::Corrupt(verdict));
+            }
+            Ok(())
+        };
+        tokio::task::spawn_blocking(copy)
+            .await
+            .map_err(|fault| StoreError::Unavailable(fault.to_string()))?
+    }
+}
+
+fn connect(path: &Path, mode: OpenFlags) -> Result<Connection> {
+    let open = || -> rusqlite::Result<Connection> {
+        let db = Connection::open_with_flags(path, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        db.busy_timeout(BUSY_TIMEOUT)?;
+        db.set_prepared_statement_cache_capacity(STATEMENTS_CACHED);
+        db.pragma_update(None, "foreign_keys", true)?;
+        db.pragma_update(None, "cache_size", -CACHE_KIB)?;
+        Ok(db)
+    };
+    open().map_err(|fault| {
+        StoreError::Refused(format!(
+            "cannot open the database {}: {fault}; check the path, its permissions and that it is \
+             a database of this service",
+            path.display()
+        ))
+    })
+}
+
+/// The durability guard: every acknowledged commit has reached the disk, or we do not start.
+fn make_durable(db: &Connection) -> Result<()> {
+    let settings = || -> rusqlite::Result<(String, i64)> {
+        let mode = db.query_row("pragma journal_mode = wal", [], |row| row.get(0))?;
+        db.pragma_update(None, "synchronous", "full")?;
+        db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        let synchronous = db.query_row("pragma synchronous", [], |row| row.get(0))?;
+        Ok((mode, synchronous))
+    };
+    const FULL: i64 = 2;
+    match settings().map_err(|fault| error(&fault))? {
+        (mode, FULL) if mode == "wal" => Ok(()),
+        (mode, level) => Err(StoreError::Refused(format!(
+            "the database would lose commits at a power cut (journal_mode {mode}, synchronous \
+             {level}); put it on a local file system that supports SQLite's WAL mode"
+        ))),
+    }
+}
+
+/// Two processes may start together on a new file: the loser finds the winner's tables and goes on.
+fn migrate(db: &mut Connection) -> Result<()> {
+    const TRIES: usize = 5;
+    let mut last = String::new();
+    for _ in 0..TRIES {
+        match migrations::migrations::runner().run(db) {
+            Ok(_) => return Ok(()),
+            Err(fault) => last = fault.to_string(),
+        }
+    }
+    Err(StoreError::Refused(format!("the database could not be brought up to date: {last}")))
+}
+
+/// The database holds hashes and sealed secrets: nobody else on the machine may read it.
+fn create_private_file(path: &Path) -> Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+        .open(path)
+        .map(drop)
+        .map_err(|fault| StoreError::Refused(format!("cannot create {}: {fault}", path.display())))
+}
+
+fn error(fault: &rusqlite::Error) -> StoreError {
+    StoreError::Unavailable(fault.to_string())
+}
+
+/// Rows of a query, each turned into a value.
+fn rows<T>(
+    db: &Connection,
+    sql: &str,
+    parameters: impl rusqlite::Params,
+    read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>> {
+    db.prepare_cached(sql)
+        .and_then(|mut statement| statement.query_map(parameters, read)?.collect())
+        .map_err(|fault| error(&fault))
+}
+
+fn row<T>(
+    db: &Connection,
+    sql: &str,
+    parameters: impl rusqlite::Params,
+    read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Option<T>> {
+    db.prepare_cached(sql)
+        .and_then(|mut statement| statement.query_row(parameters, read).optional())
+        .map_err(|fault| error(&fault))
+}
+
+fn execute(db: &Connection, sql: &str, parameters: impl rusqlite::Params) -> Result<usize> {
+    db.prepare_cached(sql)
+        .and_then(|mut statement| statement.execute(parameters))
+        .map_err(|fault| error(&fault))
+}

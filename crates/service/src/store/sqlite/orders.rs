@@ -1,0 +1,217 @@
+//! Orders, their changes and their events on SQLite.
+
+use rusqlite::{Connection, Row, params};
+
+use super::{Sqlite, execute, row, rows};
+use crate::domain::{
+    ApplicationId, Change, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Status,
+};
+use crate::store::records::{ORDER_COLUMNS, OrderRow};
+use crate::store::{
+    AuditRow, Committed, Created, NewException, OutboxRow, OutboxStats, Result, StoreError,
+};
+
+impl Sqlite {
+    pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {
+        self.writer.run(move |db| create_order(db, order)).await
+    }
+
+    pub(in crate::store) async fn order_by_external_id(
+        &self,
+        application: ApplicationId,
+        id: ExternalTransactionId,
+    ) -> Result<Option<Order>> {
+        self.readers.run(move |db| order_by_external_id(db, application, &id)).await
+    }
+
+    pub(in crate::store) async fn order_by_reference(
+        &self,
+        reference: &ReferenceNumber,
+    ) -> Result<Option<Order>> {
+        let reference = reference.clone();
+        let sql = select_order(ORDER_COLUMNS, "reference_number = ?1");
+        self.readers
+            .run(move |db| {
+                row(db, &sql, [reference.as_str()], order_row)?.map(OrderRow::read).transpose()
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn commit(&self, change: Change) -> Result<Committed> {
+        self.writer.run(move |db| commit(db, &change)).await
+    }
+
+    pub(in crate::store) async fn record_exception(&self, new: NewException) -> Result<bool> {
+        self.writer
+            .run(move |db| {
+                let added = execute(
+                    db,
+                    "insert into exceptions (kind, application_id, reference_number, rail,
+                         rail_payment_id, amount, detail, created_at_ms)
+                     values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) on conflict do nothing",
+                    params![
+                        new.kind.as_str(),
+                        new.application.map(|id| id.0),
+                        new.reference_number.as_ref().map(ReferenceNumber::as_str),
+                        new.rail,
+                        new.rail_payment_id,
+                        new.amount,
+                        new.detail,
+                        new.at.as_millisecond(),
+                    ],
+                )?;
+                Ok(added == 1)
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn events_of(
+        &self,
+        reference: &ReferenceNumber,
+    ) -> Result<Vec<OutboxRow>> {
+        let reference = reference.clone();
+        let sql = "select id, status, body, webhook_url, state from outbox
+                   where reference_number = ?1 order by id";
+        let read = |row: &Row<'_>| {
+            Ok(OutboxRow {
+                id: row.get(0)?,
+                status: row.get(1)?,
+                body: row.get(2)?,
+                webhook_url: row.get(3)?,
+                state: row.get(4)?,
+            })
+        };
+        self.readers.run(move |db| rows(db, sql, [reference.as_str()], read)).await
+    }
+
+    pub(in crate::store) async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
+        let subject = subject.to_owned();
+        let sql = "select actor, action, before, after, cause, request_id from audit
+                   where subject = ?1 order by id";
+        let read = |row: &Row<'_>| {
+            Ok(AuditRow {
+                actor: row.get(0)?,
+                action: row.get(1)?,
+                before: row.get(2)?,
+                after: row.get(3)?,
+                cause: row.get(4)?,
+                request_id: row.get(5)?,
+            })
+        };
+        self.readers.run(move |db| rows(db, sql, [subject], read)).await
+    }
+
+    pub(in crate::store) async fn outbox_stats(&self) -> Result<OutboxStats> {
+        let sql = "select count(*), min(created_at_ms) from outbox where state = 'queued'";
+        let read = |row: &Row<'_>| {
+            Ok(OutboxStats { queued: row.get(0)?, oldest_created_at_ms: row.get(1)? })
+        };
+        self.readers.run(move |db| Ok(row(db, sql, [], read)?.unwrap_or_default())).await
+    }
+}
+
+fn create_order(db: &Connection, order: NewOrder) -> Result<Created> {
+    let added = execute(
+        db,
+        "insert into orders (reference_number, application_id, external_transaction_id, status,
+             amount, quantity, payer_id, name, additional_info, request_id, created_at_ms,
+             expires_at_ms)
+         values (?1, ?2, ?3, 'PEN', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) on conflict do nothing",
+        params![
+            order.reference_number.as_str(),
+            order.application.0,
+            order.external_transaction_id.as_str(),
+            order.terms.amount.get(),
+            order.terms.quantity.get(),
+            order.terms.payer_id.as_str(),
+            order.terms.name.as_str(),
+            order.terms.additional_info.as_str(),
+            order.request_id,
+            order.created_at.as_millisecond(),
+            order.expires_at.as_millisecond(),
+        ],
+    )?;
+    if added == 1 {
+        return Ok(Created::New(order.into()));
+    }
+    let existing = order_by_external_id(db, order.application, &order.external_transaction_id)?;
+    Ok(existing.map_or(Created::ReferenceTaken, Created::Existing))
+}
+
+fn order_by_external_id(
+    db: &Connection,
+    application: ApplicationId,
+    id: &ExternalTransactionId,
+) -> Result<Option<Order>> {
+    let sql = select_order(ORDER_COLUMNS, "application_id = ?1 and external_transaction_id = ?2");
+    row(db, &sql, params![application.0, id.as_str()], order_row)?.map(OrderRow::read).transpose()
+}
+
+/// The compare-and-set decides: whoever finds the row pending wins, and brings audit and event along.
+fn commit(db: &Connection, change: &Change) -> Result<Committed> {
+    let reference = change.reference_number.as_str();
+    let moved = execute(
+        db,
+        "update orders set status = ?1, settled_at_ms = ?2
+         where reference_number = ?3 and status = 'PEN'",
+        params![change.to.code(), change.stamp.at.as_millisecond(), reference],
+    )?;
+    if moved == 0 {
+        let current: Option<String> =
+            row(db, "select status from orders where reference_number = ?1", [reference], |row| {
+                row.get(0)
+            })?;
+        let Some(current) = current else { return Ok(Committed::NoSuchOrder) };
+        let status = Status::from_code(&current);
+        return status.map(Committed::Lost).ok_or(StoreError::Corrupt(current));
+    }
+    execute(
+        db,
+        "insert into audit (at_ms, actor, action, subject, before, after, cause, request_id)
+         values (?1, ?2, 'order.settle', ?3, 'PEN', ?4, ?5, ?6)",
+        params![
+            change.stamp.at.as_millisecond(),
+            change.stamp.actor.to_string(),
+            reference,
+            change.to.code(),
+            change.cause,
+            change.stamp.request_id,
+        ],
+    )?;
+    execute(
+        db,
+        "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
+             state, next_attempt_at_ms, created_at_ms)
+         values (?1, ?2, ?3, ?4, ?5, ?6, 'queued', ?7, ?7)",
+        params![
+            change.event.id.as_str(),
+            change.application.0,
+            reference,
+            change.event.status.code(),
+            change.event.body,
+            change.event.webhook_url,
+            change.event.at.as_millisecond(),
+        ],
+    )?;
+    Ok(Committed::Done)
+}
+
+fn order_row(row: &Row<'_>) -> rusqlite::Result<OrderRow> {
+    Ok(OrderRow {
+        reference_number: row.get(0)?,
+        application_id: row.get(1)?,
+        external_transaction_id: row.get(2)?,
+        status: row.get(3)?,
+        amount: row.get(4)?,
+        quantity: row.get(5)?,
+        payer_id: row.get(6)?,
+        name: row.get(7)?,
+        additional_info: row.get(8)?,
+        created_at_ms: row.get(9)?,
+        expires_at_ms: row.get(10)?,
+    })
+}
+
+fn select_order(columns: &str, condition: &str) -> String {
+    format!("select {columns} from orders where {condition}")
+}
