@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use crate::output;
-use crate::partner::open;
 use crate::settings::DataArgs;
 
 #[derive(clap::Args)]
@@ -16,8 +15,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let app = open(&args.data).await?;
-    app.store.backup(args.to.clone()).await?;
+    let store = args.data.settings()?.open_store().await?;
+    store.backup(args.to.clone()).await?;
     output::note(format_args!("Copied and checked: {}", args.to.display()));
     Ok(())
 }

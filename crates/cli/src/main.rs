@@ -15,6 +15,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// A request is a dozen small allocations on one thread, freed on another; this one is made for it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const EXAMPLES: &str = "Examples:
   svc demo                                  a sandbox with credentials and a walk to paste
   svc serve --database sqlite:svc.db        a sandbox on the embedded database

@@ -1,9 +1,7 @@
 //! `svc migrate`: makes the database, or brings it up to date.
 
-use svc_service::app::App;
-
 use crate::output;
-use crate::settings::{DataArgs, Settings};
+use crate::settings::DataArgs;
 
 #[derive(clap::Args)]
 #[command(
@@ -15,13 +13,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let Settings { mut config, database } = args.data.settings()?;
-    config.create_database = true;
-    let app = App::open(config, &database).await?;
+    let mut settings = args.data.settings()?;
+    settings.config.create_database = true;
+    let store = settings.open_store().await?;
     output::note(format_args!(
         "The {} database ({}) is up to date.",
-        app.environment.as_str(),
-        app.store.engine_name()
+        store.environment().as_str(),
+        store.engine_name()
     ));
     Ok(())
 }

@@ -145,7 +145,8 @@ pub(crate) async fn open(data: &DataArgs) -> anyhow::Result<App> {
 }
 
 async fn create(args: Create) -> anyhow::Result<()> {
-    let app = open(&args.data).await?;
+    let Settings { config, database } = args.data.settings()?.may_create();
+    let app = App::open(config, &database).await?;
     let issued = Credentials::from(credentials::create_partner(&app, &args.name).await?);
     if args.json {
         output::json(&issued);

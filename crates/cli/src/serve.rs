@@ -27,10 +27,16 @@ pub(crate) struct Args {
 #[serde(rename_all = "camelCase")]
 struct Ready {
     base_url: String,
+    /// Where it listens, which behind a proxy is not how it is reached.
+    listen: String,
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let Settings { config, database } = args.service.settings()?;
+    let Settings { config, database } = args.service.settings()?.may_create();
+    if let Some(environment) = config.environment {
+        // Before anything is opened: a refused start must leave nothing behind.
+        config.check(environment)?;
+    }
     let _lock = database.lock_for_service()?;
     let app = App::open(config, &database).await?;
     let server = Server::bind(app.clone()).await?;
@@ -42,7 +48,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         "ready"
     );
     if args.json {
-        output::json(&Ready { base_url });
+        output::json(&Ready { base_url, listen: server.address().to_string() });
     }
     until_stopped(server).await
 }

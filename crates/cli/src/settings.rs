@@ -10,7 +10,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use svc_service::config::{Config, Limits, TlsFiles};
 use svc_service::domain::Environment;
-use svc_service::store::Database;
+use svc_service::store::{Database, Options, Store};
 
 const DATABASE_DEFAULT: &str = "sqlite:svc.db";
 const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
@@ -55,7 +55,7 @@ pub(crate) struct ServiceArgs {
     )]
     pub trusted_proxies: Vec<IpNet>,
     /// Sandbox only: allow webhooks to this machine and private networks
-    #[arg(long, env = "SVC_SERVER_PRIVATE_WEBHOOK_TARGETS")]
+    #[arg(long, env = "SVC_SERVER_PRIVATE_WEBHOOK_TARGETS", value_parser = clap::builder::BoolishValueParser::new())]
     pub private_webhook_targets: bool,
     /// Most writes in one commit; 1 switches group commit off [default: 512]
     #[arg(long, env = "SVC_SERVER_COMMIT_BATCH_MAX", value_name = "N", hide = true)]
@@ -120,6 +120,21 @@ impl DataArgs {
     }
 }
 
+impl Settings {
+    /// For the commands a sandbox may begin with; production begins with `svc migrate`.
+    pub(crate) fn may_create(mut self) -> Self {
+        self.config.create_database = self.config.environment != Some(Environment::Production);
+        self
+    }
+
+    /// The database alone, for commands that need no secret.
+    pub(crate) async fn open_store(&self) -> anyhow::Result<Store> {
+        let Config { environment, commit_batch_max, create_database, .. } = self.config;
+        let options = Options::new(environment, commit_batch_max, create_database);
+        Ok(Store::open(&self.database, options).await?)
+    }
+}
+
 impl ServiceArgs {
     pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
         let file = read_file(self.data.config.as_deref())?;
@@ -151,8 +166,8 @@ impl ServiceArgs {
                 .or(file.commit_batch_max)
                 .unwrap_or(Config::COMMIT_BATCH_MAX)
                 .clamp(1, Config::COMMIT_BATCH_MAX),
-            // In production a missing file is more likely a wrong path than a first start.
-            create_database: environment != Some(Environment::Production),
+            // A missing file is more likely a wrong path than a first start; see `may_create`.
+            create_database: false,
             ..Config::sandbox(
                 self.listen.or(file.listen).unwrap_or(LISTEN_DEFAULT.parse().expect("an address")),
             )

@@ -1,7 +1,6 @@
 //! A payment-order service for merchants that charge in Angolan kwanza.
 //!
-//! Rooms, in the order a request walks through them; ARCHITECTURE.md draws the arrows and a tidy
-//! test holds them.
+//! Each module is a room; ARCHITECTURE.md draws who may import whom, and a tidy test holds it.
 
 pub mod app;
 pub mod config;

@@ -51,6 +51,7 @@ impl RateLimits {
 
     /// Counts a failed sign-in. Success is never counted: nobody can lock a partner out.
     pub fn token_failure(&self, client: Option<&ClientId>, from: IpAddr) -> Result<(), Limited> {
+        let from = network(from);
         self.spend(&self.address_failures, &from)?;
         match client {
             Some(client) => {
@@ -90,6 +91,14 @@ impl RateLimits {
             let wait = until.wait_time_from(self.clock.now());
             Limited { retry_after_s: wait.as_secs() + 1 }
         })
+    }
+}
+
+/// One subscriber holds a whole /64 of IPv6.
+fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() >> 64 << 64).into()),
     }
 }
 

@@ -5,6 +5,7 @@ mod directory;
 mod limits;
 mod metrics;
 mod random;
+mod tokens;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -12,8 +13,9 @@ use std::sync::Arc;
 pub use clock::Clock;
 pub use directory::{DirectoryCache, Known};
 pub use limits::{Limited, RateLimits};
-pub use metrics::Metrics;
+pub use metrics::{Metrics, ROUTES};
 pub use random::Random;
+pub use tokens::{Token, TokenCache};
 
 use crate::config::{Config, ConfigError};
 use crate::domain::{Environment, UrlRules};
@@ -33,6 +35,7 @@ pub struct Tools {
     pub clock: Clock,
     pub random: Random,
     pub directory: DirectoryCache,
+    pub tokens: TokenCache,
     pub limits: RateLimits,
     pub metrics: Metrics,
 }
@@ -53,6 +56,8 @@ pub enum StartError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Key(#[from] KeyError),
+    #[error("this database was made with another master key; give the service that one")]
+    OtherMasterKey,
 }
 
 impl App {
@@ -60,10 +65,8 @@ impl App {
     pub async fn open(config: Config, database: &Database) -> Result<Self, StartError> {
         let metrics = Metrics::new();
         let options = Options {
-            environment: config.environment,
-            batch_max: config.commit_batch_max,
-            create: config.create_database,
             batch_size: metrics.batch_size.clone(),
+            ..Options::new(config.environment, config.commit_batch_max, config.create_database)
         };
         let store = Store::open(database, options).await?;
         let environment = store.environment();
@@ -80,6 +83,7 @@ impl App {
             clock: Clock::system(),
             random,
             directory,
+            tokens: TokenCache::default(),
             metrics,
         })))
     }
@@ -100,5 +104,10 @@ async fn keys(
             store.setting_or_insert("sandbox_master_key", fresh.expose_secret()).await?.into()
         }
     };
-    Ok(Keys::derive(&master)?)
+    let keys = Keys::derive(&master)?;
+    // Hashes and seals of one key mean nothing to another: refuse instead of answering 401 for ever.
+    if store.setting_or_insert("master_key_id", &keys.id()).await? != keys.id() {
+        return Err(StartError::OtherMasterKey);
+    }
+    Ok(keys)
 }

@@ -30,7 +30,7 @@ pub enum UrlIssue {
     Credentials,
     #[error("must name a public host")]
     NotPublic,
-    #[error("must use port 80, 443 or one from 1024 on")]
+    #[error("must use port 80, 443 or one from 1024 on that no database uses")]
     Port,
     #[error("must not point at this service")]
     OwnHost,
@@ -69,10 +69,14 @@ impl UrlRules {
     /// Where webhooks go. Names are looked up again at every attempt: this only refuses what can never be right.
     pub fn webhook(&self, text: &str) -> Result<Url, UrlIssue> {
         let url = self.page(text)?;
-        if !matches!(url.port_or_known_default(), Some(80 | 443 | 1024..)) {
+        let port = url.port_or_known_default();
+        if !matches!(port, Some(80 | 443 | 1024..)) || port.is_some_and(|p| DATA_PORTS.contains(&p))
+        {
             return Err(UrlIssue::Port);
         }
-        if self.own_host.is_some() && url.host_str() == self.own_host.as_deref() {
+        // `host.` is the same host.
+        let host = url.host_str().map(|host| host.trim_end_matches('.'));
+        if self.own_host.is_some() && host == self.own_host.as_deref() {
             return Err(UrlIssue::OwnHost);
         }
         let public = match url.host() {
@@ -87,6 +91,9 @@ impl UrlRules {
         Ok(url)
     }
 }
+
+/// Databases and caches that take a POST for commands: no webhook handler listens there.
+const DATA_PORTS: [u16; 8] = [1433, 2375, 3306, 5432, 6379, 9200, 11211, 27017];
 
 /// True for global unicast only; everything special-purpose is refused (IANA registries).
 pub fn is_public_address(address: IpAddr) -> bool {
@@ -189,7 +196,9 @@ mod tests {
     fn production_wants_https_and_another_host_than_ours() {
         assert_eq!(production().webhook("http://shop.ao/h"), Err(UrlIssue::HttpsRequired));
         assert_eq!(production().page("http://shop.ao/h"), Err(UrlIssue::HttpsRequired));
-        assert_eq!(production().webhook("https://api.svc.ao/h"), Err(UrlIssue::OwnHost));
+        for own in ["https://api.svc.ao/h", "https://api.svc.ao./h", "https://API.svc.ao:8443/h"] {
+            assert_eq!(production().webhook(own), Err(UrlIssue::OwnHost), "{own}");
+        }
         assert!(production().webhook("https://shop.ao/h").is_ok());
     }
 
@@ -211,11 +220,12 @@ mod tests {
             ("https://shop.ao:22/", UrlIssue::Port),
             ("https://shop.ao:25/", UrlIssue::Port),
             ("https://shop.ao:1023/", UrlIssue::Port),
+            ("https://shop.ao:6379/", UrlIssue::Port),
         ];
         for (text, issue) in cases {
             assert_eq!(sandbox().webhook(text), Err(issue), "{text}");
         }
-        for port in [80, 443, 1024, 6379, 8443] {
+        for port in [80, 443, 1024, 3000, 8443] {
             assert!(sandbox().webhook(&format!("https://shop.ao:{port}/")).is_ok(), "{port}");
         }
     }

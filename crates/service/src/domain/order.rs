@@ -72,6 +72,28 @@ pub struct NewOrder {
     pub expires_at: Timestamp,
     /// Who asked, in the words of our logs.
     pub request_id: String,
+    /// The `PEN` event, for applications that want it at creation.
+    pub event: Option<Event>,
+}
+
+impl NewOrder {
+    /// The same order, announced to its merchant the moment it is stored.
+    pub fn announced(mut self, id: EventId) -> Self {
+        let body = payment_event_body(
+            &self.external_transaction_id,
+            Status::Pending,
+            &self.reference_number,
+            self.terms.amount,
+        );
+        self.event = Some(Event {
+            id,
+            status: Status::Pending,
+            body,
+            webhook_url: self.terms.additional_info.webhook_url(),
+            at: self.created_at,
+        });
+        self
+    }
 }
 
 /// An order as the store holds it.

@@ -1,23 +1,24 @@
 //! Access tokens: signed, stateless, understood by every node (spec 5.1).
 
-use jiff::Timestamp;
+use std::sync::Arc;
+
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
 
-use crate::app::App;
+use crate::app::{App, Token};
 use crate::domain::ClientId;
 
 /// What a token says. Merchants treat it as opaque.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Claims {
+#[derive(Serialize, Deserialize)]
+struct Claims {
     /// The partner's client id.
-    pub sub: String,
+    sub: String,
     /// The environment, so that a sandbox token opens nothing in production.
-    pub aud: String,
+    aud: String,
     /// The credential epoch: disabling or rotating raises it and kills the token.
-    pub epoch: i64,
-    pub iat: i64,
-    pub exp: i64,
+    epoch: i64,
+    iat: i64,
+    exp: i64,
 }
 
 pub(crate) struct AccessTokens<'a>(&'a App);
@@ -28,7 +29,8 @@ impl<'a> AccessTokens<'a> {
     }
 
     pub(crate) fn issue(&self, client: &ClientId, epoch: i64, seconds: i64) -> String {
-        let now = self.0.clock.now().as_second();
+        // The second that has begun is given away: a token never lives shorter than it was told.
+        let now = self.0.clock.now().as_millisecond().div_euclid(1_000) + 1;
         let claims = Claims {
             sub: client.as_str().to_owned(),
             aud: self.0.environment.as_str().to_owned(),
@@ -42,19 +44,24 @@ impl<'a> AccessTokens<'a> {
         jsonwebtoken::encode(&header, &claims, &key).expect("claims of strings and integers encode")
     }
 
-    /// The claims of a token that is ours, of this environment and not expired.
-    pub(crate) fn verify(&self, token: &str) -> Option<Claims> {
+    /// What a token says that is ours, of this environment and not expired.
+    pub(crate) fn verify(&self, token: &str) -> Option<Arc<Token>> {
+        let known = match self.0.tokens.get(token) {
+            Some(known) => known,
+            None => self.0.tokens.remember(token, self.check_signature(token)?),
+        };
+        // The service's own clock decides, to the second.
+        (self.0.clock.now().as_second() < known.expires_at_s).then_some(known)
+    }
+
+    fn check_signature(&self, token: &str) -> Option<Token> {
         let mut validation = Validation::new(Algorithm::HS256);
         validation.set_audience(&[self.0.environment.as_str()]);
         validation.set_required_spec_claims(&["exp", "aud", "sub"]);
-        // The service's own clock decides, to the second.
         validation.validate_exp = false;
         let key = DecodingKey::from_secret(self.0.keys.token_key());
         let claims = jsonwebtoken::decode::<Claims>(token, &key, &validation).ok()?.claims;
-        (!expired(&claims, self.0.clock.now())).then_some(claims)
+        let client_id = ClientId::parse(claims.sub).ok()?;
+        Some(Token { client_id, epoch: claims.epoch, expires_at_s: claims.exp })
     }
-}
-
-fn expired(claims: &Claims, now: Timestamp) -> bool {
-    now.as_second() >= claims.exp
 }

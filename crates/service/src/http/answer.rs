@@ -1,11 +1,13 @@
 //! Around every request: an id, a time limit, one count, and the body of every error.
 
 use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, Response, header};
 use axum::response::IntoResponse;
 use serde::Serialize;
 use tower::ServiceExt;
@@ -14,12 +16,15 @@ use super::error::{ApiError, FieldFault};
 use super::language::Language;
 use super::messages::message;
 use super::reply::json;
-use crate::app::App;
+use crate::app::{App, ROUTES};
+use crate::domain::Environment;
 
 /// Longest target we read; the path and query of every call fit in a small part of it.
 const URI_BYTES_MAX: usize = 4_096;
 /// From the last byte of the head to the first byte of the answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+const ONE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000; includeSubDomains");
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -69,7 +74,7 @@ pub(crate) async fn answer(
 ) -> Response<Body> {
     let watch = app.clock.stopwatch();
     let request_id = hex::encode(app.random.bytes::<12>());
-    let route = route_label(request.uri().path());
+    let route = route_of(request.uri().path());
     let wanted = request.headers().get(header::ACCEPT_LANGUAGE).cloned();
     let from = client_address(&app, from, request.headers());
     let too_long =
@@ -79,24 +84,35 @@ pub(crate) async fn answer(
     let mut response = if too_long {
         ApiError::UriTooLong.into_response()
     } else {
-        match tokio::time::timeout(REQUEST_TIMEOUT, router.oneshot(request)).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(never)) => match never {},
+        match tokio::time::timeout(REQUEST_TIMEOUT, caught(router.oneshot(request))).await {
+            Ok(Ok(Ok(response))) => response,
+            Ok(Ok(Err(never))) => match never {},
+            Ok(Err(Panicked)) => ApiError::Internal("a handler panicked".into()).into_response(),
             // What the handler began goes on; the same call again tells how it ended.
-            Err(_) => ApiError::StorageUnavailable.into_response(),
+            Err(_) => ApiError::StorageUnavailable("no answer in time".into()).into_response(),
         }
     };
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
-        response = render(&error, &response, wanted.as_ref(), &request_id, route);
+        log_failure(&error, ROUTES[route], &request_id);
+        response = render(&error, &response, wanted.as_ref(), &request_id, ROUTES[route]);
     }
-    let status = response.status();
+    let status = response.status().as_u16();
     response.headers_mut().insert(
         X_REQUEST_ID,
         HeaderValue::from_str(&request_id).expect("hex digits are a header value"),
     );
+    if app.environment == Environment::Production {
+        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, ONE_YEAR);
+    }
     let took = watch.elapsed();
-    app.metrics.request(route, status.as_u16(), took);
-    log(route, status, took, &request_id);
+    app.metrics.request(route, status, took);
+    tracing::debug!(
+        route = ROUTES[route],
+        status,
+        took_us = took.as_micros(),
+        request_id,
+        "request answered"
+    );
     response
 }
 
@@ -130,7 +146,8 @@ fn render(
     headers.insert(header::CONTENT_LANGUAGE, HeaderValue::from_static(language.code()));
     headers.insert(header::VARY, HeaderValue::from_static("accept-language"));
     error.headers(headers);
-    if matches!(error, ApiError::PayloadTooLarge | ApiError::RequestTimeout) {
+    if let ApiError::PayloadTooLarge | ApiError::RequestTimeout | ApiError::MalformedRequest = error
+    {
         // The rest of the body is still on its way; we will not read it.
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
@@ -149,41 +166,44 @@ fn details(error: &ApiError) -> Vec<ErrorDetail> {
 }
 
 /// The address that counts for limits: the peer's, or what a trusted proxy says about it.
+///
+/// Read from the right, where trusted proxies write; what stands left of the first stranger, or of
+/// something that is no address, was written by the client.
 fn client_address(app: &App, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     let trusted = |ip: &IpAddr| app.config.trusted_proxies.iter().any(|net| net.contains(ip));
     if !trusted(&peer) {
         return peer;
     }
-    headers
-        .get_all("x-forwarded-for")
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|address| address.trim().parse().ok())
-        .rfind(|address| !trusted(address))
-        .unwrap_or(peer)
+    let written = headers.get_all("x-forwarded-for").iter().flat_map(|value| {
+        let text = value.to_str().unwrap_or_default();
+        text.split(',').map(|address| address.trim().parse::<IpAddr>().ok())
+    });
+    written.rev().map_while(|address| address).find(|address| !trusted(address)).unwrap_or(peer)
 }
 
-/// A fixed list, so that strangers cannot make up label values.
-fn route_label(path: &str) -> &'static str {
-    const ROUTES: [&str; 8] = [
-        "/token",
-        "/svcpartner/createPaymentOrder",
-        "/svcpartner/paymentByExternalTransaction",
-        "/livez",
-        "/readyz",
-        "/metrics",
-        "/openapi.json",
-        "/docs",
-    ];
-    ROUTES.into_iter().find(|route| *route == path).unwrap_or("other")
+/// The place of a path in the list of routes; strangers cannot make up new ones.
+fn route_of(path: &str) -> usize {
+    ROUTES.iter().position(|route| *route == path).unwrap_or(ROUTES.len() - 1)
 }
 
-fn log(route: &str, status: StatusCode, took: Duration, request_id: &str) {
-    let (status, took_us) = (status.as_u16(), took.as_micros());
-    if status >= 500 {
-        tracing::warn!(route, status, took_us, request_id, "request failed");
-    } else {
-        tracing::debug!(route, status, took_us, request_id, "request answered");
+/// A failure of ours is logged once, here; the caller is told only the request id.
+fn log_failure(error: &ApiError, route: &str, request_id: &str) {
+    if let ApiError::StorageUnavailable(reason) | ApiError::Internal(reason) = error {
+        tracing::error!(route, request_id, reason, "request failed");
     }
+}
+
+struct Panicked;
+
+/// A panic ends one request, not the connection it came on; the panic hook has logged it.
+async fn caught<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
+    let mut work = std::pin::pin!(work);
+    std::future::poll_fn(|context| {
+        let polled = AssertUnwindSafe(|| work.as_mut().poll(context));
+        match std::panic::catch_unwind(polled) {
+            Ok(polled) => polled.map(Ok),
+            Err(_) => Poll::Ready(Err(Panicked)),
+        }
+    })
+    .await
 }

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, header, request::Parts};
 use super::access_token::AccessTokens;
 use super::error::ApiError;
 use crate::app::{App, Known};
-use crate::domain::{ApplicationUuid, ClientId};
+use crate::domain::ApplicationUuid;
 use crate::store::{Application, Partner, PartnerState};
 
 /// An authenticated partner within its rate.
@@ -21,12 +21,11 @@ impl FromRequestParts<App> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let token = bearer(&parts.headers).ok_or(ApiError::InvalidToken)?;
-        let claims = AccessTokens::of(app).verify(token).ok_or(ApiError::InvalidToken)?;
-        let client = ClientId::parse(claims.sub).map_err(|_| ApiError::InvalidToken)?;
+        let token = AccessTokens::of(app).verify(token).ok_or(ApiError::InvalidToken)?;
         let current = |known: &Known| {
             known
-                .partner(&client)
-                .filter(|partner| partner.epoch == claims.epoch)
+                .partner(&token.client_id)
+                .filter(|partner| partner.epoch == token.epoch)
                 .filter(|partner| partner.state == PartnerState::Active)
                 .cloned()
         };

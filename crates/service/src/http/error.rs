@@ -5,7 +5,6 @@ use axum::response::{IntoResponse, Response};
 
 use super::messages::Issue;
 use crate::app::Limited;
-use crate::keys::KeyError;
 use crate::orders::CreateError;
 use crate::store::StoreError;
 
@@ -26,15 +25,17 @@ pub(crate) enum ApiError {
     ApplicationNotFound,
     RouteNotFound,
     MethodNotAllowed,
+    /// The bytes of the body are not what HTTP allows.
+    MalformedRequest,
     RequestTimeout,
     PayloadTooLarge,
     UriTooLong,
     UnsupportedMediaType,
     RateLimited(Limited),
-    /// Nobody knows whether it happened; the same call again tells.
-    StorageUnavailable,
-    /// Nothing happened: too many requests at once.
-    Internal,
+    /// Nobody knows whether it happened; the same call again tells. The reason is for our log.
+    StorageUnavailable(String),
+    /// A fault of ours; the reason is for our log.
+    Internal(String),
 }
 
 /// What is wrong with a token request.
@@ -74,6 +75,7 @@ impl ApiError {
             Self::ApplicationNotFound => (StatusCode::NOT_FOUND, "application_not_found"),
             Self::RouteNotFound => (StatusCode::NOT_FOUND, "not_found"),
             Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
+            Self::MalformedRequest => (StatusCode::BAD_REQUEST, "malformed_request"),
             Self::RequestTimeout => (StatusCode::REQUEST_TIMEOUT, "request_timeout"),
             Self::PayloadTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large"),
             Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri_too_long"),
@@ -81,8 +83,8 @@ impl ApiError {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type")
             }
             Self::RateLimited(_) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
-            Self::StorageUnavailable => (StatusCode::SERVICE_UNAVAILABLE, "storage_unavailable"),
-            Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
+            Self::StorageUnavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "storage_unavailable"),
+            Self::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
         }
     }
 
@@ -104,7 +106,7 @@ impl ApiError {
             Self::RateLimited(limited) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from(limited.retry_after_s));
             }
-            Self::StorageUnavailable => {
+            Self::StorageUnavailable(_) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }
             _ => {}
@@ -129,21 +131,15 @@ impl From<Limited> for ApiError {
 
 impl From<StoreError> for ApiError {
     fn from(fault: StoreError) -> Self {
-        tracing::error!(%fault, "the store failed a request");
         match fault {
-            StoreError::Unavailable(_) => Self::StorageUnavailable,
+            StoreError::Unavailable(_) | StoreError::Broken(_) => {
+                Self::StorageUnavailable(fault.to_string())
+            }
             StoreError::Refused(_)
             | StoreError::Corrupt(_)
             | StoreError::Taken(_)
-            | StoreError::Unknown(_) => Self::Internal,
+            | StoreError::Unknown(_) => Self::Internal(fault.to_string()),
         }
-    }
-}
-
-impl From<KeyError> for ApiError {
-    fn from(fault: KeyError) -> Self {
-        tracing::error!(%fault, "a stored secret could not be used");
-        Self::Internal
     }
 }
 

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -22,8 +23,10 @@ use super::answer::answer;
 use crate::app::App;
 use crate::config::TlsFiles;
 
-/// A request head must be complete, and an idle connection used again, within this.
+/// A request head must be complete within this; hyper also counts the wait for its first byte.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection without any request for this long is closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 const TLS_TIMEOUT: Duration = Duration::from_secs(5);
 const HEADERS_MAX: usize = 64;
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -72,18 +75,35 @@ impl Listener {
                 () = &mut stop => break,
                 accepted = accept(&self.socket, &connections) => accepted,
             };
-            let Some((stream, peer, permit)) = accepted else { continue };
-            let (app, router, tls) = (app.clone(), router.clone(), self.tls.clone());
-            let watcher = graceful.watcher();
-            tokio::spawn(async move {
-                serve_connection(app, router, tls, stream, peer, watcher).await;
-                drop(permit);
-            });
+            if let Some(accepted) = accepted {
+                self.spawn(&app, &router, &graceful, accepted);
+            }
+        }
+        // Whoever has connected already is served; nobody else is.
+        while let Ok(Some(accepted)) =
+            tokio::time::timeout(Duration::ZERO, accept(&self.socket, &connections)).await
+        {
+            self.spawn(&app, &router, &graceful, accepted);
         }
         drop(self.socket);
         if tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown()).await.is_err() {
             tracing::warn!("some connections did not finish in time and were closed");
         }
+    }
+
+    fn spawn(
+        &self,
+        app: &App,
+        router: &Router,
+        graceful: &GracefulShutdown,
+        (stream, peer, permit): Accepted,
+    ) {
+        let (app, router, tls) = (app.clone(), router.clone(), self.tls.clone());
+        let watcher = graceful.watcher();
+        tokio::spawn(async move {
+            serve_connection(app, router, tls, stream, peer, watcher).await;
+            drop(permit);
+        });
     }
 }
 
@@ -95,7 +115,7 @@ async fn accept(socket: &TcpListener, connections: &Arc<Semaphore>) -> Option<Ac
     match socket.accept().await {
         Ok((stream, peer)) => {
             let _ = stream.set_nodelay(true);
-            Some((stream, peer.ip(), permit))
+            Some((stream, peer.ip().to_canonical(), permit))
         }
         Err(fault) => {
             tracing::warn!(%fault, "could not accept a connection");
@@ -113,12 +133,16 @@ async fn serve_connection(
     peer: IpAddr,
     watcher: hyper_util::server::graceful::Watcher,
 ) {
-    let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let (app, router) = (app.clone(), router.clone());
-        async move {
-            Ok::<_, std::convert::Infallible>(
-                answer(app, router, peer, request.map(Body::new)).await,
-            )
+    let activity = Arc::new(Activity::default());
+    let service = service_fn({
+        let activity = Arc::clone(&activity);
+        move |request: hyper::Request<Incoming>| {
+            let (app, router, activity) = (app.clone(), router.clone(), Arc::clone(&activity));
+            async move {
+                let _busy = activity.begin();
+                let answer = answer(app, router, peer, request.map(Body::new)).await;
+                Ok::<_, std::convert::Infallible>(answer)
+            }
         }
     });
     let builder = connection_builder();
@@ -126,18 +150,62 @@ async fn serve_connection(
     let outcome = match tls {
         None => {
             let connection = builder.serve_connection(TokioIo::new(stream), service);
-            watcher.watch(connection.into_owned()).await
+            until_idle(&activity, watcher.watch(connection.into_owned())).await
         }
         Some(acceptor) => match tokio::time::timeout(TLS_TIMEOUT, acceptor.accept(stream)).await {
             Ok(Ok(stream)) => {
                 let connection = builder.serve_connection(TokioIo::new(stream), service);
-                watcher.watch(connection.into_owned()).await
+                until_idle(&activity, watcher.watch(connection.into_owned())).await
             }
             Ok(Err(_)) | Err(_) => return,
         },
     };
     if let Err(fault) = outcome {
         tracing::trace!(fault, "a connection ended badly");
+    }
+}
+
+/// What a connection has been used for; hyper's own timer starts only once it knows the protocol,
+/// and does not watch HTTP/2.
+#[derive(Default)]
+struct Activity {
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+struct Busy<'a>(&'a Activity);
+
+impl Activity {
+    fn begin(&self) -> Busy<'_> {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        Busy(self)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Serves a connection until it ends, or has gone a whole period without a request.
+async fn until_idle<E>(
+    activity: &Activity,
+    connection: impl Future<Output = Result<(), E>>,
+) -> Result<(), E> {
+    let mut connection = std::pin::pin!(connection);
+    let mut seen = 0;
+    loop {
+        tokio::select! {
+            outcome = &mut connection => return outcome,
+            () = tokio::time::sleep(IDLE_TIMEOUT) => {}
+        }
+        let (begun, ended) = (&activity.begun, &activity.ended);
+        let (begun, ended) = (begun.load(Ordering::Relaxed), ended.load(Ordering::Relaxed));
+        if begun == seen && ended == begun {
+            return Ok(());
+        }
+        seen = begun;
     }
 }
 

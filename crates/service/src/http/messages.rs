@@ -10,6 +10,7 @@ pub(crate) enum Issue {
     Required,
     NotJson,
     NotAnObject,
+    NotAJsonObject,
     NotAString,
     NotAnInteger,
     Duplicate,
@@ -34,7 +35,7 @@ impl Issue {
         match self {
             Self::Required => "required",
             Self::NotJson => "not_json",
-            Self::NotAnObject => "not_an_object",
+            Self::NotAnObject | Self::NotAJsonObject => "not_an_object",
             Self::NotAString => "not_a_string",
             Self::NotAnInteger => "not_an_integer",
             Self::Duplicate => "duplicate",
@@ -64,6 +65,9 @@ impl Issue {
                 "must be a JSON object written as a string",
                 "doit être un objet JSON écrit dans une chaîne",
             ],
+            Self::NotAJsonObject => {
+                ["tem de ser um objecto JSON", "must be a JSON object", "doit être un objet JSON"]
+            }
             Self::NotAString => ["tem de ser texto", "must be a string", "doit être une chaîne"],
             Self::NotAnInteger => [
                 "tem de ser um número inteiro, sem casas decimais nem aspas",
@@ -79,9 +83,9 @@ impl Issue {
                 ["não pode passar de", "must be at most", "ne peut pas dépasser"]
             }
             Self::TooLong { .. } => [
-                "é longo demais; caracteres no máximo:",
-                "is too long; characters at most:",
-                "est trop long ; caractères au plus :",
+                "é longo demais; o máximo é",
+                "is too long; the most is",
+                "est trop long ; le maximum est",
             ],
             Self::NotAscii => [
                 "só pode ter caracteres ASCII visíveis, sem espaços",
@@ -124,9 +128,9 @@ impl Issue {
                 "doit désigner un serveur public ; les adresses privées ne sont acceptées que par une sandbox avec private_webhook_targets",
             ],
             Self::Port => [
-                "tem de usar a porta 80, 443 ou uma a partir de 1024",
-                "must use port 80, 443 or one from 1024 on",
-                "doit utiliser le port 80, 443 ou à partir de 1024",
+                "tem de usar a porta 80, 443 ou uma a partir de 1024 que não seja de uma base de dados",
+                "must use port 80, 443 or one from 1024 on that no database uses",
+                "doit utiliser le port 80, 443 ou un port à partir de 1024 qui n'est pas celui d'une base de données",
             ],
             Self::OwnHost => [
                 "não pode apontar para este serviço",
@@ -212,6 +216,11 @@ pub(super) fn message(error: &ApiError, language: Language) -> String {
             "This address does not take this method. See the Allow header.",
             "Cette adresse n'accepte pas cette méthode. Voir l'en-tête Allow.",
         ],
+        ApiError::MalformedRequest => [
+            "O corpo do pedido chegou incompleto ou mal formado. Envie-o de novo.",
+            "The request body arrived incomplete or malformed. Send it again.",
+            "Le corps de la requête est arrivé incomplet ou mal formé. Renvoyez-la.",
+        ],
         ApiError::RequestTimeout => [
             "O pedido demorou demais a chegar. Envie-o de novo.",
             "The request took too long to arrive. Send it again.",
@@ -237,12 +246,12 @@ pub(super) fn message(error: &ApiError, language: Language) -> String {
             "Too many requests. Try again after the time in Retry-After.",
             "Trop de requêtes. Réessayez après le délai indiqué dans Retry-After.",
         ],
-        ApiError::StorageUnavailable => [
+        ApiError::StorageUnavailable(_) => [
             "Não foi possível gravar agora. Repita o mesmo pedido: a resposta dirá o que aconteceu.",
             "Storing is not possible right now. Repeat the same request: the answer will tell what happened.",
             "Enregistrement impossible pour l'instant. Répétez la même requête : la réponse dira ce qui s'est passé.",
         ],
-        ApiError::Internal => [
+        ApiError::Internal(_) => [
             "Erro interno. Indique o requestId ao suporte.",
             "Internal error. Give support the requestId.",
             "Erreur interne. Indiquez le requestId au support.",
@@ -299,13 +308,14 @@ pub(crate) const ALL_ERRORS: fn() -> Vec<(u16, &'static str, String)> = || {
         ApiError::ApplicationNotFound,
         ApiError::RouteNotFound,
         ApiError::MethodNotAllowed,
+        ApiError::MalformedRequest,
         ApiError::RequestTimeout,
         ApiError::PayloadTooLarge,
         ApiError::UriTooLong,
         ApiError::UnsupportedMediaType,
         ApiError::RateLimited(crate::app::Limited { retry_after_s: 1 }),
-        ApiError::StorageUnavailable,
-        ApiError::Internal,
+        ApiError::StorageUnavailable(String::new()),
+        ApiError::Internal(String::new()),
     ]
     .iter()
     .map(|error| {

@@ -1,12 +1,12 @@
 //! Creating an order, once for ever per external id (spec 4.2).
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::app::App;
-use crate::domain::{
-    ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Terms,
-};
-use crate::store::{Created, StoreError};
+use crate::domain::{EventId, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Terms};
+use crate::store::{Application, Created, PendingEvent, StoreError};
 
 /// An order nobody chose an instrument for is given up after this long.
 const UNCHOSEN_LIFE: SignedDuration = SignedDuration::from_mins(1_440);
@@ -15,7 +15,7 @@ const REFERENCE_TRIES: usize = 3;
 
 /// What a partner asks for, already checked.
 pub struct OrderRequest {
-    pub application: ApplicationId,
+    pub application: Arc<Application>,
     pub external_transaction_id: ExternalTransactionId,
     pub terms: Terms,
     pub request_id: String,
@@ -52,14 +52,19 @@ pub async fn create(app: &App, request: OrderRequest) -> Result<Creation, Create
 }
 
 fn assign(app: &App, request: &OrderRequest, now: Timestamp) -> NewOrder {
-    NewOrder {
-        application: request.application,
+    let new = NewOrder {
+        application: request.application.id,
         external_transaction_id: request.external_transaction_id.clone(),
         reference_number: ReferenceNumber::assign(now, app.random.bytes()),
         terms: request.terms.clone(),
         created_at: now,
         expires_at: now.saturating_add(UNCHOSEN_LIFE).expect("a duration of a day is in range"),
         request_id: request.request_id.clone(),
+        event: None,
+    };
+    match request.application.pending_event {
+        PendingEvent::Creation => new.announced(EventId::assign(now, app.random.bytes())),
+        PendingEvent::Instrument | PendingEvent::Never => new,
     }
 }
 

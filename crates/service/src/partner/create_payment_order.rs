@@ -62,8 +62,10 @@ pub(crate) struct CreateRequest {
     request_body = CreateRequest,
     responses(
         (status = 200, description = "The order. `Idempotent-Replayed: true` when it existed already.", body = Envelope<OrderData>),
+        (status = 400, description = "`malformed_request`: the body broke off", body = ErrorReply),
         (status = 401, description = "`invalid_token`", body = ErrorReply),
         (status = 404, description = "`application_not_found`", body = ErrorReply),
+        (status = 408, description = "`request_timeout`: the body did not arrive", body = ErrorReply),
         (status = 409, description = "`idempotency_conflict`: same id, other content; nothing changed", body = ErrorReply),
         (status = 413, description = "`payload_too_large`: more than 64 KiB", body = ErrorReply),
         (status = 415, description = "`unsupported_media_type`", body = ErrorReply),
@@ -81,7 +83,7 @@ pub(super) async fn create_payment_order(
     let (uuid, id, terms) = parse(body, &app.url_rules)?;
     let application = caller.application(&app, &uuid).await?;
     let request = OrderRequest {
-        application: application.id,
+        application,
         external_transaction_id: id,
         terms,
         request_id: exchange.request_id,

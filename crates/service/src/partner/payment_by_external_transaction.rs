@@ -40,29 +40,33 @@ pub(super) async fn payment_by_external_transaction(
     Ok(Reply::ok(order.ok_or(ApiError::OrderNotFound)?.into()))
 }
 
+/// Every 422 of this call is born here; an id that cannot exist is simply not found.
 fn parse(query: &str) -> Result<(ApplicationUuid, ExternalTransactionId), ApiError> {
-    let id = parameter(query, "externalTransactionId")?;
-    let uuid = parameter(query, "applicationUUID")?;
-    let uuid = ApplicationUuid::parse(uuid).map_err(|issue| match issue {
-        IdIssue::KeyPrefix => invalid("applicationUUID", Issue::KeyPrefix),
-        _ => ApiError::ApplicationNotFound,
-    })?;
-    // An id that no order can have is simply not found.
-    let id = ExternalTransactionId::parse(id).map_err(|_| ApiError::OrderNotFound)?;
-    Ok((uuid, id))
-}
-
-/// The one value of a parameter: none, an empty one and two are all the caller's mistake.
-fn parameter(query: &str, name: &'static str) -> Result<String, ApiError> {
-    let mut values =
-        form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name).map(|(_, v)| v);
-    match (values.next(), values.next()) {
-        (Some(value), None) if !value.is_empty() => Ok(value.into_owned()),
-        (Some(_), Some(_)) => Err(invalid(name, Issue::Duplicate)),
-        (Some(_), None) | (None, _) => Err(invalid(name, Issue::Required)),
+    let mut faults = Vec::new();
+    let id = parameter(&mut faults, query, "externalTransactionId");
+    let uuid = parameter(&mut faults, query, "applicationUUID");
+    let uuid = uuid.map(ApplicationUuid::parse);
+    if let Some(Err(issue @ IdIssue::KeyPrefix)) = uuid {
+        faults.push(FieldFault::new("applicationUUID", issue));
+    }
+    match (id, uuid) {
+        (Some(id), Some(uuid)) if faults.is_empty() => Ok((
+            uuid.map_err(|_| ApiError::ApplicationNotFound)?,
+            ExternalTransactionId::parse(id).map_err(|_| ApiError::OrderNotFound)?,
+        )),
+        _ => Err(ApiError::InvalidQuery(faults)),
     }
 }
 
-fn invalid(name: &'static str, issue: Issue) -> ApiError {
-    ApiError::InvalidQuery(vec![FieldFault::new(name, issue)])
+/// The one value of a parameter: none, an empty one and two are all the caller's mistake.
+fn parameter(faults: &mut Vec<FieldFault>, query: &str, name: &'static str) -> Option<String> {
+    let mut values =
+        form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name).map(|(_, v)| v);
+    let issue = match (values.next(), values.next()) {
+        (Some(value), None) if !value.is_empty() => return Some(value.into_owned()),
+        (Some(_), Some(_)) => Issue::Duplicate,
+        (Some(_), None) | (None, _) => Issue::Required,
+    };
+    faults.push(FieldFault::new(name, issue));
+    None
 }

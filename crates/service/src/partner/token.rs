@@ -52,11 +52,13 @@ pub(crate) struct TokenRequest {
     request_body(content = TokenRequest, content_type = "application/x-www-form-urlencoded"),
     responses(
         (status = 200, description = "A token", body = TokenReply),
-        (status = 400, description = "`invalid_request` or `unsupported_grant_type`", body = ErrorReply),
+        (status = 400, description = "`invalid_request`, `unsupported_grant_type` or `malformed_request`", body = ErrorReply),
         (status = 401, description = "`invalid_client`", body = ErrorReply),
+        (status = 408, description = "`request_timeout`: the body did not arrive", body = ErrorReply),
         (status = 413, description = "`payload_too_large`: more than 8 KiB", body = ErrorReply),
         (status = 415, description = "`unsupported_media_type`", body = ErrorReply),
         (status = 429, description = "`rate_limited`: too many failures", body = ErrorReply),
+        (status = 503, description = "`storage_unavailable`: repeat the same call", body = ErrorReply),
     )
 )]
 pub(super) async fn token(
@@ -87,10 +89,14 @@ async fn authenticate(
     headers: &HeaderMap,
 ) -> Result<Arc<Partner>, ApiError> {
     let credentials = basic(headers);
+    if let Some((client, secret)) = &credentials
+        && let Some(partner) = verified(app, &app.directory.known(), client, secret)
+    {
+        return Ok(partner);
+    }
+    // Counted before the database is asked, so that guessing cannot load it.
+    app.limits.token_failure(credentials.as_ref().map(|(client, _)| client), exchange.from)?;
     if let Some((client, secret)) = &credentials {
-        if let Some(partner) = verified(app, &app.directory.known(), client, secret) {
-            return Ok(partner);
-        }
         // Unknown, wrong and disabled take the same way: one look at the stored directory, in case
         // the partner was created or its secret rotated a moment ago, and the same comparison.
         let fresh = app.directory.refresh(&app.store).await?;
@@ -99,8 +105,6 @@ async fn authenticate(
         }
     }
     app.metrics.token_failures.increment(1);
-    let client = credentials.as_ref().map(|(client, _)| client);
-    app.limits.token_failure(client, exchange.from)?;
     Err(ApiError::InvalidClient)
 }
 

@@ -89,11 +89,20 @@ pub struct Options {
     pub batch_size: metrics::Histogram,
 }
 
+impl Options {
+    pub fn new(environment: Option<Environment>, batch_max: usize, create: bool) -> Self {
+        Self { environment, batch_max, create, batch_size: metrics::Histogram::noop() }
+    }
+}
+
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     /// Nothing is known to have happened; the same call again tells the truth.
     #[error("the database is not available: {0}")]
     Unavailable(String),
+    /// The disk failed; nothing more is written until the process starts again and recovers.
+    #[error("the disk failed: {0}")]
+    Broken(String),
     /// A settings or deployment fault that a person must mend.
     #[error("{0}")]
     Refused(String),
@@ -246,7 +255,7 @@ impl Store {
         engine!(self.rotate_webhook_secret(uuid, rotation))
     }
 
-    /// Answers when the database can be written to.
+    /// Answers when the database takes calls.
     pub async fn ping(&self) -> Result<()> {
         engine!(self.ping())
     }

@@ -76,7 +76,9 @@ impl Postgres {
         self.change(async |tx| {
             let changed = tx
                 .execute(
-                    "update partners set state = $1, epoch = epoch + 1 where client_id = $2",
+                    "update partners set state = $1,
+                         epoch = epoch + case when state = $1 then 0 else 1 end
+                     where client_id = $2",
                     &[&state.as_str(), &client.as_str()],
                 )
                 .await?;

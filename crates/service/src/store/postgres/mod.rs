@@ -25,10 +25,10 @@ const CONNECTIONS_MAX: usize = 12;
 const WRITERS: usize = 2;
 const READERS: usize = 2;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-const POOL_TIMEOUT: Duration = Duration::from_secs(2);
+const POOL_TIMEOUT: Duration = Duration::from_secs(1);
 /// A peer that no longer answers is given up, even when the network says nothing.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
-const STATEMENT_TIMEOUT_MS: u32 = 5_000;
+const STATEMENT_TIMEOUT_MS: u32 = 3_000;
 /// Any number, the same on every node: whoever holds it migrates.
 const MIGRATION_LOCK: i64 = 0x7376_635f_6d69_6772;
 
@@ -151,8 +151,12 @@ fn reason(fault: &PoolError) -> String {
     }
 }
 
-/// The driver keeps the interesting part ("password authentication failed") in the cause.
+/// The driver keeps the interesting part ("password authentication failed") in the cause. What the
+/// server adds as detail may quote a row, which is nothing for a log.
 fn chain(fault: &tokio_postgres::Error) -> String {
+    if let Some(told) = fault.as_db_error() {
+        return format!("{} ({})", told.message(), told.code().code());
+    }
     match std::error::Error::source(fault) {
         Some(cause) => format!("{fault}: {cause}"),
         None => fault.to_string(),

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use deadpool_postgres::Client;
+use deadpool_postgres::{Client, GenericClient};
 use tokio_postgres::Row;
 
 use super::batch::Batch;
 use super::{Fault, Postgres};
 use crate::domain::{
-    ApplicationId, Change, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Status,
+    ApplicationId, Change, Event, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Status,
 };
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
 use crate::store::{
@@ -140,37 +140,17 @@ impl Batch for CreateOrders {
         db: &mut Client,
         orders: &[NewOrder],
     ) -> std::result::Result<Vec<Self::Answer>, Fault> {
-        // `do nothing` without a target covers both unique keys, so no order can fail the others.
-        let insert = db
-            .prepare_cached(
-                "insert into orders (reference_number, application_id, external_transaction_id,
-                     status, amount, quantity, payer_id, name, additional_info, request_id,
-                     created_at_ms, expires_at_ms)
-                 select r, a, x, 'PEN', m, q, p, n, i, id, c, e
-                 from unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[],
-                     $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[])
-                     as t (r, a, x, m, q, p, n, i, id, c, e)
-                 on conflict do nothing returning reference_number",
-            )
-            .await?;
-        let added = db
-            .query(
-                &insert,
-                &[
-                    &column(orders, |o| o.reference_number.as_str()),
-                    &column(orders, |o| o.application.0),
-                    &column(orders, |o| o.external_transaction_id.as_str()),
-                    &column(orders, |o| o.terms.amount.get()),
-                    &column(orders, |o| o.terms.quantity.get()),
-                    &column(orders, |o| o.terms.payer_id.as_str()),
-                    &column(orders, |o| o.terms.name.as_str()),
-                    &column(orders, |o| o.terms.additional_info.as_str()),
-                    &column(orders, |o| o.request_id.as_str()),
-                    &column(orders, |o| o.created_at.as_millisecond()),
-                    &column(orders, |o| o.expires_at.as_millisecond()),
-                ],
-            )
-            .await?;
+        let announced: Vec<_> = orders.iter().filter(|order| order.event.is_some()).collect();
+        let added = if announced.is_empty() {
+            insert_orders(&*db, orders).await?
+        } else {
+            // Order and event in one transaction; events only for orders that were stored now.
+            let tx = db.transaction().await?;
+            let added = insert_orders(&tx, orders).await?;
+            insert_events(&tx, &announced, &added).await?;
+            tx.commit().await?;
+            added
+        };
         if added.len() == orders.len() {
             return Ok(orders.iter().map(|order| Ok(Created::New(order.clone().into()))).collect());
         }
@@ -179,6 +159,83 @@ impl Batch for CreateOrders {
         let stored = Lookups::run(db, &ids).await?;
         Ok(orders.iter().zip(stored).map(created).collect())
     }
+}
+
+/// The references of the orders that are new.
+async fn insert_orders(
+    db: &impl GenericClient,
+    orders: &[NewOrder],
+) -> std::result::Result<Vec<String>, Fault> {
+    // `do nothing` without a target covers both unique keys, so no order can fail the others.
+    // Rows are taken in the order of their ids, so that two nodes cannot wait for each other.
+    let insert = db
+        .prepare_cached(
+            "insert into orders (reference_number, application_id, external_transaction_id,
+                 status, amount, quantity, payer_id, name, additional_info, request_id,
+                 created_at_ms, expires_at_ms)
+             select r, a, x, 'PEN', m, q, p, n, i, id, c, e
+             from unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[],
+                 $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[])
+                 as t (r, a, x, m, q, p, n, i, id, c, e)
+             order by a, x
+             on conflict do nothing returning reference_number",
+        )
+        .await?;
+    let added = db
+        .query(
+            &insert,
+            &[
+                &column(orders, |o| o.reference_number.as_str()),
+                &column(orders, |o| o.application.0),
+                &column(orders, |o| o.external_transaction_id.as_str()),
+                &column(orders, |o| o.terms.amount.get()),
+                &column(orders, |o| o.terms.quantity.get()),
+                &column(orders, |o| o.terms.payer_id.as_str()),
+                &column(orders, |o| o.terms.name.as_str()),
+                &column(orders, |o| o.terms.additional_info.as_str()),
+                &column(orders, |o| o.request_id.as_str()),
+                &column(orders, |o| o.created_at.as_millisecond()),
+                &column(orders, |o| o.expires_at.as_millisecond()),
+            ],
+        )
+        .await?;
+    Ok(added.iter().map(|row| row.get(0)).collect())
+}
+
+/// The `PEN` events of those orders that are new.
+async fn insert_events(
+    db: &impl GenericClient,
+    announced: &[&NewOrder],
+    added: &[String],
+) -> std::result::Result<(), Fault> {
+    let new: Vec<(&NewOrder, &Event)> = announced
+        .iter()
+        .filter(|order| added.iter().any(|reference| reference == order.reference_number.as_str()))
+        .filter_map(|order| Some((*order, order.event.as_ref()?)))
+        .collect();
+    let insert = db
+        .prepare_cached(
+            "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
+                 state, next_attempt_at_ms, created_at_ms)
+             select i, a, r, s, b, u, 'queued', t, t
+             from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bytea[],
+                 $6::text[], $7::bigint[]) as g (i, a, r, s, b, u, t)",
+        )
+        .await?;
+    db.execute(
+        &insert,
+        &[
+            &column(&new, |(_, event)| event.id.as_str()),
+            &column(&new, |(order, _)| order.application.0),
+            &column(&new, |(order, _)| order.reference_number.as_str()),
+            &column(&new, |(_, event)| event.status.code()),
+            &column(&new, |(_, event)| event.body.as_slice()),
+            &column(&new, |(_, event)| event.webhook_url.as_str()),
+            &column(&new, |(_, event)| event.at.as_millisecond()),
+        ],
+    )
+    .await?;
+    Ok(())
 }
 
 /// The row that has the id now says whose insert it was: the reference is ours, or somebody's.

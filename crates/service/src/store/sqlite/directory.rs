@@ -42,7 +42,7 @@ impl Sqlite {
 
     pub(in crate::store) async fn create_partner(&self, new: NewPartner) -> Result<()> {
         self.writer
-            .run(move |db| {
+            .run_compound(move |db| {
                 let added = execute(
                     db,
                     "insert into partners (name, client_id, state, secret_hash, epoch, created_at_ms)
@@ -66,10 +66,12 @@ impl Sqlite {
     ) -> Result<()> {
         let client = client.clone();
         self.writer
-            .run(move |db| {
+            .run_compound(move |db| {
                 let changed = execute(
                     db,
-                    "update partners set state = ?1, epoch = epoch + 1 where client_id = ?2",
+                    "update partners set state = ?1,
+                         epoch = epoch + case when state = ?1 then 0 else 1 end
+                     where client_id = ?2",
                     params![state.as_str(), client.as_str()],
                 )?;
                 known(changed, "the client id")?;
@@ -85,7 +87,7 @@ impl Sqlite {
     ) -> Result<()> {
         let client = client.clone();
         self.writer
-            .run(move |db| {
+            .run_compound(move |db| {
                 let changed = execute(
                     db,
                     "update partners set previous_secret_hash = secret_hash,
@@ -104,7 +106,7 @@ impl Sqlite {
     }
 
     pub(in crate::store) async fn create_application(&self, new: NewApplication) -> Result<()> {
-        self.writer.run(move |db| insert_application(db, &new)).await
+        self.writer.run_compound(move |db| insert_application(db, &new)).await
     }
 
     pub(in crate::store) async fn rotate_webhook_secret(
@@ -114,7 +116,7 @@ impl Sqlite {
     ) -> Result<()> {
         let uuid = uuid.to_owned();
         self.writer
-            .run(move |db| {
+            .run_compound(move |db| {
                 let changed = execute(
                     db,
                     "update applications set previous_webhook_secret = webhook_secret,

@@ -21,7 +21,7 @@ const VERSION_MIN: i32 = 3_051_003;
 const READERS: usize = 2;
 const CACHE_KIB: i64 = 16 * 1024;
 /// Pages in the log before it is copied back: fewer, larger copies than the default of 1,000.
-const CHECKPOINT_PAGES: i64 = 4_000;
+const CHECKPOINT_PAGES: i64 = 8_000;
 /// How long to wait for another process (a CLI command) that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const STATEMENTS_CACHED: usize = 64;
@@ -80,7 +80,7 @@ impl Sqlite {
             .await
     }
 
-    /// Proves that the writer still commits: an empty transaction takes the write lock.
+    /// The writer takes the lock and answers: it lives and no other process blocks it.
     pub(super) async fn ping(&self) -> Result<()> {
         self.writer.run(|_| Ok(())).await
     }
@@ -100,23 +100,31 @@ impl Sqlite {
                 )));
             }
             create_private_file(&to)?;
-            let source = connect(&from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-            let mut target = connect(&to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-            rusqlite::backup::Backup::new(&source, &mut target)
-                .and_then(|backup| backup.run_to_completion(1_024, Duration::ZERO, None))
-                .map_err(|fault| error(&fault))?;
-            let verdict: String = target
-                .query_row("pragma integrity_check", [], |row| row.get(0))
-                .map_err(|fault| error(&fault))?;
-            if verdict != "ok" {
-                return Err(StoreError::Corrupt(verdict));
-            }
-            Ok(())
+            copy_and_check(&from, &to).inspect_err(|_| {
+                let _ = std::fs::remove_file(&to);
+            })
         };
         tokio::task::spawn_blocking(copy)
             .await
             .map_err(|fault| StoreError::Unavailable(fault.to_string()))?
     }
+}
+
+/// All pages in one step: a copy in several steps begins anew whenever the service commits.
+fn copy_and_check(from: &Path, to: &Path) -> Result<()> {
+    const ALL_PAGES: i32 = -1;
+    let source = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let mut target = connect(to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    rusqlite::backup::Backup::new(&source, &mut target)
+        .and_then(|backup| backup.step(ALL_PAGES))
+        .map_err(|fault| error(&fault))?;
+    let verdict: String = target
+        .query_row("pragma integrity_check", [], |row| row.get(0))
+        .map_err(|fault| error(&fault))?;
+    if verdict != "ok" {
+        return Err(StoreError::Corrupt(verdict));
+    }
+    Ok(())
 }
 
 fn connect(path: &Path, mode: OpenFlags) -> Result<Connection> {
@@ -182,7 +190,10 @@ fn create_private_file(path: &Path) -> Result<()> {
 }
 
 fn error(fault: &rusqlite::Error) -> StoreError {
-    StoreError::Unavailable(fault.to_string())
+    match fault.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::SystemIoFailure) => StoreError::Broken(fault.to_string()),
+        _ => StoreError::Unavailable(fault.to_string()),
+    }
 }
 
 /// Rows of a query, each turned into a value.

@@ -4,7 +4,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{
-    ApplicationId, Change, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Status,
+    ApplicationId, Change, Event, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Status,
 };
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
 use crate::store::{
@@ -13,7 +13,11 @@ use crate::store::{
 
 impl Sqlite {
     pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {
-        self.writer.run(move |db| create_order(db, order)).await
+        // Without an event it is one statement, which undoes itself when it fails.
+        match &order.event {
+            None => self.writer.run(move |db| create_order(db, order)).await,
+            Some(_) => self.writer.run_compound(move |db| create_order(db, order)).await,
+        }
     }
 
     pub(in crate::store) async fn order_by_external_id(
@@ -38,7 +42,7 @@ impl Sqlite {
     }
 
     pub(in crate::store) async fn commit(&self, change: Change) -> Result<Committed> {
-        self.writer.run(move |db| commit(db, &change)).await
+        self.writer.run_compound(move |db| commit(db, &change)).await
     }
 
     pub(in crate::store) async fn record_exception(&self, new: NewException) -> Result<bool> {
@@ -132,6 +136,9 @@ fn create_order(db: &Connection, order: NewOrder) -> Result<Created> {
         ],
     )?;
     if added == 1 {
+        if let Some(event) = &order.event {
+            insert_event(db, order.application, &order.reference_number, event)?;
+        }
         return Ok(Created::New(order.into()));
     }
     let existing = order_by_external_id(db, order.application, &order.external_transaction_id)?;
@@ -178,22 +185,32 @@ fn commit(db: &Connection, change: &Change) -> Result<Committed> {
             change.stamp.request_id,
         ],
     )?;
+    insert_event(db, change.application, &change.reference_number, &change.event)?;
+    Ok(Committed::Done)
+}
+
+fn insert_event(
+    db: &Connection,
+    application: ApplicationId,
+    reference: &ReferenceNumber,
+    event: &Event,
+) -> Result<()> {
     execute(
         db,
         "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
              state, next_attempt_at_ms, created_at_ms)
          values (?1, ?2, ?3, ?4, ?5, ?6, 'queued', ?7, ?7)",
         params![
-            change.event.id.as_str(),
-            change.application.0,
-            reference,
-            change.event.status.code(),
-            change.event.body,
-            change.event.webhook_url,
-            change.event.at.as_millisecond(),
+            event.id.as_str(),
+            application.0,
+            reference.as_str(),
+            event.status.code(),
+            event.body,
+            event.webhook_url,
+            event.at.as_millisecond(),
         ],
-    )?;
-    Ok(Committed::Done)
+    )
+    .map(drop)
 }
 
 fn order_row(row: &Row<'_>) -> rusqlite::Result<OrderRow> {

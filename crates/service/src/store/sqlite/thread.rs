@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::error;
+use super::execute;
 use crate::store::{Result, StoreError};
 
 /// Calls waiting for a thread; more are refused, so that overload is told instead of hoarded.
@@ -19,13 +19,17 @@ pub(super) struct Calls(mpsc::Sender<Box<dyn Member>>);
 
 /// One caller's part of a batch.
 trait Member: Send {
-    /// Does the work; `false` asks for what it did to be undone.
-    fn run(&mut self, db: &Connection) -> bool;
+    /// Whether it needs a savepoint: one statement undoes itself when it fails.
+    fn is_compound(&self) -> bool;
+    /// Does the work; an error asks for what it did to be undone.
+    fn run(&mut self, db: &Connection) -> Result<()>;
     /// Tells the caller, once the fate of the batch is known.
     fn answer(self: Box<Self>, batch: &Result<()>);
 }
 
 struct Call<W, T> {
+    /// More than one statement, which must be taken back together.
+    compound: bool,
     work: Option<W>,
     result: Option<Result<T>>,
     reply: oneshot::Sender<Result<T>>,
@@ -36,12 +40,16 @@ where
     W: FnOnce(&Connection) -> Result<T> + Send,
     T: Send,
 {
-    fn run(&mut self, db: &Connection) -> bool {
+    fn is_compound(&self) -> bool {
+        self.compound
+    }
+
+    fn run(&mut self, db: &Connection) -> Result<()> {
         let work = self.work.take().expect("a member runs once");
         let result = work(db);
-        let fine = result.is_ok();
+        let outcome = result.as_ref().map(drop).map_err(Clone::clone);
         self.result = Some(result);
-        fine
+        outcome
     }
 
     fn answer(self: Box<Self>, batch: &Result<()>) {
@@ -56,14 +64,31 @@ where
 }
 
 impl Calls {
-    /// Runs `work` on the thread and answers when its effect is durable.
+    /// Runs `work`, which changes rows with one statement at most, and answers when it is durable.
     pub(super) async fn run<T, W>(&self, work: W) -> Result<T>
     where
         W: FnOnce(&Connection) -> Result<T> + Send + 'static,
         T: Send + 'static,
     {
+        self.call(false, work).await
+    }
+
+    /// As `run`, for work of several statements that stand or fall together.
+    pub(super) async fn run_compound<T, W>(&self, work: W) -> Result<T>
+    where
+        W: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        T: Send + 'static,
+    {
+        self.call(true, work).await
+    }
+
+    async fn call<T, W>(&self, compound: bool, work: W) -> Result<T>
+    where
+        W: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        T: Send + 'static,
+    {
         let (reply, answer) = oneshot::channel();
-        let call = Call { work: Some(work), result: None, reply };
+        let call = Call { compound, work: Some(work), result: None, reply };
         self.0.try_send(Box::new(call)).map_err(|fault| {
             StoreError::Unavailable(match fault {
                 mpsc::error::TrySendError::Full(_) => "too many calls are waiting".into(),
@@ -91,8 +116,7 @@ pub(super) fn spawn_writer(
         while waiting.blocking_recv_many(&mut batch, batch_max) > 0 {
             batch_size.record(batch.len() as f64);
             let outcome = commit_together(&mut db, &mut batch);
-            let fatal = matches!(&outcome, Err(Fault::Fatal(_)));
-            let outcome = outcome.map_err(Fault::into_inner);
+            let fatal = matches!(&outcome, Err(StoreError::Broken(_)));
             batch.drain(..).for_each(|member| member.answer(&outcome));
             if fatal {
                 // A failed fsync leaves the file in a state nobody knows: never try again and
@@ -123,7 +147,8 @@ pub(super) fn spawn_readers(connections: Vec<Connection>) -> Calls {
                     return;
                 }
                 for mut member in batch.drain(..) {
-                    member.run(&db);
+                    // Its caller is told the result; there is nothing to undo.
+                    let _ = member.run(&db);
                     member.answer(&Ok(()));
                 }
             }
@@ -140,38 +165,12 @@ fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) {
         .expect("the system gives the process its few threads at start");
 }
 
-enum Fault {
-    /// This batch failed; the next may go well (disk full, another process holding the lock).
-    Passing(StoreError),
-    Fatal(StoreError),
-}
-
-impl Fault {
-    fn of(fault: &rusqlite::Error) -> Self {
-        let io = fault.sqlite_error_code() == Some(rusqlite::ErrorCode::SystemIoFailure);
-        if io { Self::Fatal(error(fault)) } else { Self::Passing(error(fault)) }
-    }
-
-    fn into_inner(self) -> StoreError {
-        match self {
-            Self::Passing(fault) | Self::Fatal(fault) => fault,
-        }
-    }
-}
-
-/// One transaction for all members; each has a savepoint, so that a bad one takes back only its own.
-fn commit_together(
-    db: &mut Connection,
-    batch: &mut [Box<dyn Member>],
-) -> std::result::Result<(), Fault> {
+/// One transaction for all members. A bad one takes back its own statements and nobody else's.
+fn commit_together(db: &mut Connection, batch: &mut [Box<dyn Member>]) -> Result<()> {
     let outcome = (|| {
         step(db, "begin immediate")?;
         for member in batch {
-            step(db, "savepoint member")?;
-            if !member.run(db) && !db.is_autocommit() {
-                step(db, "rollback to member")?;
-            }
-            step(db, "release member")?;
+            run_member(db, member.as_mut())?;
         }
         step(db, "commit")
     })();
@@ -179,9 +178,29 @@ fn commit_together(
         // Best effort: a connection that cannot roll back answers every later batch with an error.
         let _ = step(db, "rollback");
     }
-    outcome.map_err(|fault| Fault::of(&fault))
+    outcome
 }
 
-fn step(db: &Connection, sql: &str) -> rusqlite::Result<()> {
-    db.prepare_cached(sql)?.execute([]).map(drop)
+/// An error of the member is its own affair, unless SQLite gave up the whole transaction over it
+/// (disk full, I/O error): then nobody's work is there and going on would commit one by one.
+fn run_member(db: &Connection, member: &mut dyn Member) -> Result<()> {
+    if member.is_compound() {
+        step(db, "savepoint member")?;
+    }
+    let outcome = member.run(db);
+    match outcome {
+        Err(fault) if db.is_autocommit() || matches!(fault, StoreError::Broken(_)) => {
+            return Err(fault);
+        }
+        Err(_) if member.is_compound() => step(db, "rollback to member")?,
+        Err(_) | Ok(()) => {}
+    }
+    if member.is_compound() {
+        step(db, "release member")?;
+    }
+    Ok(())
+}
+
+fn step(db: &Connection, sql: &str) -> Result<()> {
+    execute(db, sql, []).map(drop)
 }

@@ -58,8 +58,6 @@ create table orders (
     -- The idempotency key of spec 2.3, for ever.
     unique (application_id, external_transaction_id)
 );
--- Only what can still expire.
-create index orders_pending_by_expiry on orders (expires_at_ms) where status = 'PEN';
 
 -- One try to collect the money of an order by one method; committed before its rail is called.
 create table payment_attempts (

@@ -1,0 +1,3 @@
+\set a random(0, 1099511627775)
+\set b random(0, 1099511627775)
+insert into orders (reference_number, application_id, external_transaction_id, status, amount, quantity, payer_id, name, additional_info, request_id, created_at_ms, expires_at_ms) values ('01JC4E9V' || lpad(to_hex(:a), 10, '0') || lpad(to_hex(:b), 10, '0'), 1, 'order_01234567-0000-4000-8' || lpad(to_hex(:a), 10, '0') || lpad(to_hex(:b), 10, '0'), 'PEN', 15000, 1, 'user-01234567', 'Livro de receitas', '{"cancelUrl":"https://shop.example.ao/cancel","returnUrl":"https://shop.example.ao/ok","webhookUrl":"https://shop.example.ao/api/svc/webhook"}', '0123456789abcdef01234567', 1800000000000, 1800086400000);

@@ -1,0 +1,159 @@
+//! The processes under test, and what they cost.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::Engine;
+use crate::target::{Target, basic};
+
+/// A server in a process of its own; it ends with this value.
+pub(crate) struct Server {
+    child: Child,
+    pub target: Target,
+    /// From the start of the process to its word that it is ready.
+    pub ready_after: Duration,
+}
+
+/// A fresh database for one run.
+pub(crate) struct Data {
+    pub url: String,
+    directory: Option<PathBuf>,
+}
+
+impl Data {
+    pub(crate) async fn fresh(engine: Engine, name: &str) -> anyhow::Result<Self> {
+        match engine {
+            Engine::Sqlite => {
+                // Beside the binaries, on the disk people would use; /tmp may be memory.
+                let directory =
+                    own_directory()?.join(format!("bench-{}-{name}", std::process::id()));
+                std::fs::create_dir_all(&directory)?;
+                let url = format!("sqlite:{}", directory.join("svc.db").display());
+                Ok(Self { url, directory: Some(directory) })
+            }
+            Engine::Postgres => {
+                let server = std::env::var("SVC_TEST_DATABASE_URL")
+                    .context("no PostgreSQL: bench/run starts one")?;
+                let database = format!("bench_{}_{name}", std::process::id());
+                psql(&server, &format!("create database {database}")).await?;
+                let (base, _) =
+                    server.rsplit_once('/').context("…/database at the end of the URL")?;
+                Ok(Self { url: format!("{base}/{database}"), directory: None })
+            }
+        }
+    }
+}
+
+impl Drop for Data {
+    fn drop(&mut self) {
+        if let Some(directory) = &self.directory {
+            let _ = std::fs::remove_dir_all(directory);
+        }
+    }
+}
+
+pub(crate) async fn psql(url: &str, statement: &str) -> anyhow::Result<String> {
+    let output = Command::new("psql").args([url, "-qAtc", statement]).output().await?;
+    if !output.status.success() {
+        bail!("psql: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+impl Server {
+    /// The bare routes.
+    pub(crate) async fn bare() -> anyhow::Result<Self> {
+        Self::start(Command::new(own_directory()?.join("svc-bench")).arg("bare")).await
+    }
+
+    /// The service, with a partner and a token.
+    pub(crate) async fn svc(data: &Data, more: &[&str]) -> anyhow::Result<Self> {
+        let svc = own_directory()?.join("svc");
+        let created = Command::new(&svc)
+            .args(["partner", "create", "Bench", "--json", "--database", &data.url])
+            .output()
+            .await?;
+        let credentials: Value = serde_json::from_slice(&created.stdout)
+            .with_context(|| String::from_utf8_lossy(&created.stderr).into_owned())?;
+        let mut command = Command::new(svc);
+        command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--database", &data.url]);
+        let mut server = Self::start(command.args(more)).await?;
+        let text = |key: &str| credentials[key].as_str().unwrap_or_default().to_owned();
+        server.target.client_id = text("clientId");
+        server.target.client_secret = text("clientSecret");
+        server.target.application_uuid = text("applicationUUID");
+        server.target.token = token(&server.target).await?;
+        Ok(server)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "start-up is measured in real time")]
+    async fn start(command: &mut Command) -> anyhow::Result<Self> {
+        let begun = Instant::now();
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .context("the binary could not be started; bench/run builds it")?;
+        let stdout = child.stdout.take().context("stdout is piped")?;
+        let line = BufReader::new(stdout).lines().next_line().await?;
+        let ready_after = begun.elapsed();
+        let ready: Value = serde_json::from_str(&line.context("the server ended at once")?)?;
+        let address = ready["baseUrl"].as_str().unwrap_or_default().trim_start_matches("http://");
+        let target = Target { address: address.to_owned(), ..Target::default() };
+        Ok(Self { child, target, ready_after })
+    }
+
+    /// Resident memory in bytes.
+    pub(crate) fn resident_bytes(&self) -> anyhow::Result<u64> {
+        let status = self.proc("status")?;
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
+        let kib: u64 = line.split_whitespace().nth(1).context("no figure")?.parse()?;
+        Ok(kib * 1_024)
+    }
+
+    /// Processor time used so far, in ticks of 1/100 s.
+    pub(crate) fn cpu_ticks(&self) -> anyhow::Result<u64> {
+        let stat = self.proc("stat")?;
+        let after_name = stat.rsplit_once(')').context("no name")?.1;
+        let fields: Vec<_> = after_name.split_whitespace().collect();
+        Ok(fields[11].parse::<u64>()? + fields[12].parse::<u64>()?)
+    }
+
+    fn proc(&self, file: &str) -> anyhow::Result<String> {
+        let pid = self.child.id().context("the server has ended")?;
+        Ok(std::fs::read_to_string(format!("/proc/{pid}/{file}"))?)
+    }
+}
+
+async fn token(target: &Target) -> anyhow::Result<String> {
+    let url = format!("http://{}/token", target.address);
+    let authorization = format!("Authorization: {}", basic(target));
+    let output = Command::new("curl")
+        .args([
+            "-s",
+            "-H",
+            &authorization,
+            "-d",
+            "grant_type=client_credentials",
+            "-d",
+            "validity_period=86400",
+            &url,
+        ])
+        .output()
+        .await?;
+    let answer: Value = serde_json::from_slice(&output.stdout).context("no token was answered")?;
+    Ok(answer["access_token"].as_str().context("no token was answered")?.to_owned())
+}
+
+/// Where `svc` and `svc-bench` were built.
+pub(crate) fn own_directory() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    Ok(own.parent().map(Path::to_owned).context("a program is in a directory")?)
+}

@@ -1,0 +1,76 @@
+//! Health, metrics, the API's description and its page.
+
+use hyper::{Method, StatusCode};
+
+use crate::support::{TestDatabase, TestService, on_both_engines};
+
+on_both_engines! {
+    health_and_metrics_tell_what_happened,
+    the_description_lists_every_call_and_the_page_shows_it,
+    routes_and_methods_that_do_not_exist_answer_in_the_error_shape,
+}
+
+async fn health_and_metrics_tell_what_happened(database: TestDatabase) {
+    let service = TestService::start(database).await;
+    assert_eq!(service.get("/livez").await.text, "ok\n");
+    assert_eq!(service.get("/readyz").await.status, StatusCode::OK);
+    let token = service.token(&service.partner).await;
+    service.create(&token, &service.order("order_1")).await;
+    let metrics = service.get("/metrics").await;
+    assert!(metrics.header("content-type").unwrap().starts_with("text/plain"));
+    for line in [
+        "svc_orders_created_total 1",
+        "svc_tokens_issued_total 1",
+        r#"svc_http_requests_total{route="/svcpartner/createPaymentOrder",status="2xx"} 1"#,
+        "svc_outbox_depth 0",
+        "svc_store_batch_size_count",
+    ] {
+        assert!(metrics.text.contains(line), "{line} is missing in:\n{}", metrics.text);
+    }
+}
+
+async fn the_description_lists_every_call_and_the_page_shows_it(database: TestDatabase) {
+    let service = TestService::start(database).await;
+    let description = service.get("/openapi.json").await.json();
+    assert_eq!(description["openapi"], "3.1.0");
+    let page = service.get("/docs").await;
+    assert!(page.header("content-type").unwrap().starts_with("text/html"));
+    assert!(page.header("content-security-policy").unwrap().contains("default-src 'none'"));
+    assert!(!page.text.contains("<script"));
+    for path in description["paths"].as_object().unwrap().keys() {
+        assert!(page.text.contains(path.as_str()), "{path} is not on the page");
+    }
+    for value in ["idempotency_conflict", "invalid_client", "externalTransactionId"] {
+        assert!(page.text.contains(value), "{value} is not on the page");
+    }
+}
+
+async fn routes_and_methods_that_do_not_exist_answer_in_the_error_shape(database: TestDatabase) {
+    let service = TestService::start(database).await;
+    let cases = [
+        (Method::GET, "/nothing", StatusCode::NOT_FOUND, "not_found", None),
+        (Method::GET, "/token", StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", Some("POST")),
+        (
+            Method::OPTIONS,
+            "/svcpartner/createPaymentOrder",
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            Some("POST"),
+        ),
+        (
+            Method::DELETE,
+            "/svcpartner/paymentByExternalTransaction",
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            Some("GET"),
+        ),
+    ];
+    for (method, path, status, error, allow) in cases {
+        let answer = service.call(method.clone(), path, &[], "").await;
+        assert_eq!(answer.status, status, "{method} {path}");
+        assert_eq!(answer.json()["error"], error);
+        let told = answer.header("allow").map(|value| value.split(',').next().unwrap().trim());
+        assert_eq!(told, allow, "{method} {path}");
+        assert_eq!(answer.json()["requestId"], *answer.header("x-request-id").unwrap());
+    }
+}

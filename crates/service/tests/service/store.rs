@@ -1,0 +1,451 @@
+//! What every engine must do alike: one suite, run on SQLite and on PostgreSQL.
+
+use std::sync::Arc;
+
+use crate::support::{
+    self, TestDatabase, at, cancel, confirm, new_order, on_both_engines, options,
+};
+use jiff::SignedDuration;
+use svc_service::domain::*;
+use svc_service::store::*;
+
+on_both_engines! {
+    an_order_created_twice_keeps_its_reference,
+    sixty_four_callers_with_one_id_make_one_order,
+    the_same_id_in_two_applications_is_two_orders,
+    a_taken_reference_is_told_and_harms_nobody_else,
+    an_order_may_be_announced_as_it_is_stored,
+    exactly_one_of_many_changes_wins,
+    a_lost_change_leaves_no_trace,
+    state_audit_and_event_stand_or_fall_together,
+    one_bad_member_never_fails_its_batch,
+    orders_survive_a_reopened_store,
+    a_row_that_no_code_of_ours_writes_is_reported_not_believed,
+    a_partner_is_born_with_an_application,
+    rotation_keeps_the_previous_secret_and_raises_the_epoch,
+    every_change_of_the_directory_raises_its_version_and_is_audited,
+    unknown_partners_and_taken_ids_are_named,
+    a_database_belongs_to_one_environment,
+    a_payment_is_entered_once_among_the_exceptions,
+    outbox_figures_count_what_waits,
+    many_callers_at_once_are_all_answered,
+}
+
+async fn created(store: &Store, new: NewOrder) -> Order {
+    match store.create_order(new).await.unwrap() {
+        Created::New(order) => order,
+        other => panic!("expected a new order, got {other:?}"),
+    }
+}
+
+async fn an_order_created_twice_keeps_its_reference(database: TestDatabase) {
+    let store = database.store().await;
+    let first = created(&store, new_order(1, "order_1")).await;
+    let again = store.create_order(new_order(1, "order_1")).await.unwrap();
+    assert_eq!(again, Created::Existing(first.clone()));
+    let id = first.external_transaction_id.clone();
+    let found = store.order_by_external_id(ApplicationId(1), id).await.unwrap();
+    assert_eq!(found.as_ref(), Some(&first));
+    let found = store.order_by_reference(&first.reference_number).await.unwrap();
+    assert_eq!(found, Some(first));
+    assert_eq!(database.count("orders").await, 1);
+}
+
+async fn sixty_four_callers_with_one_id_make_one_order(database: TestDatabase) {
+    const CALLERS: usize = 64;
+    const ROUNDS: usize = 20;
+    let store = Arc::new(database.store().await);
+    for round in 0..ROUNDS {
+        let barrier = Arc::new(tokio::sync::Barrier::new(CALLERS));
+        let calls: Vec<_> = (0..CALLERS)
+            .map(|_| {
+                let (store, barrier) = (Arc::clone(&store), Arc::clone(&barrier));
+                let new = new_order(1, &format!("order_{round}"));
+                tokio::spawn(async move {
+                    barrier.wait().await;
+                    store.create_order(new).await.unwrap()
+                })
+            })
+            .collect();
+        let (mut references, mut new) = (std::collections::HashSet::new(), 0);
+        for call in calls {
+            match call.await.unwrap() {
+                Created::New(order) => {
+                    new += 1;
+                    references.insert(order.reference_number);
+                }
+                Created::Existing(order) => {
+                    references.insert(order.reference_number);
+                }
+                Created::ReferenceTaken => panic!("references are distinct"),
+            }
+        }
+        assert_eq!((new, references.len()), (1, 1), "round {round}");
+    }
+    assert_eq!(database.count("orders").await, ROUNDS as i64);
+}
+
+async fn the_same_id_in_two_applications_is_two_orders(database: TestDatabase) {
+    let store = database.store().await;
+    let ours = created(&store, new_order(1, "order_1")).await;
+    let theirs = created(&store, new_order(2, "order_1")).await;
+    assert_ne!(ours.reference_number, theirs.reference_number);
+    let id = ours.external_transaction_id.clone();
+    let found = store.order_by_external_id(ApplicationId(2), id.clone()).await.unwrap();
+    assert_eq!(found, Some(theirs));
+    assert_eq!(store.order_by_external_id(ApplicationId(3), id).await.unwrap(), None);
+}
+
+async fn a_taken_reference_is_told_and_harms_nobody_else(database: TestDatabase) {
+    let store = database.store().await;
+    let first = created(&store, new_order(1, "order_1")).await;
+    let mut twin = new_order(1, "order_2");
+    twin.reference_number = first.reference_number.clone();
+    let (twin, other) =
+        tokio::join!(store.create_order(twin), store.create_order(new_order(1, "order_3")));
+    assert_eq!(twin.unwrap(), Created::ReferenceTaken);
+    assert!(matches!(other.unwrap(), Created::New(_)));
+}
+
+async fn an_order_may_be_announced_as_it_is_stored(database: TestDatabase) {
+    let store = database.store().await;
+    let announced = |id: &str| {
+        let event = EventId::assign(at(0), support::random());
+        new_order(1, id).announced(event)
+    };
+    let (loud, quiet) = tokio::join!(
+        store.create_order(announced("order_1")),
+        store.create_order(new_order(1, "order_2"))
+    );
+    let (Created::New(loud), Created::New(quiet)) = (loud.unwrap(), quiet.unwrap()) else {
+        panic!("both are new")
+    };
+    let events = store.events_of(&loud.reference_number).await.unwrap();
+    let [event] = &events[..] else { panic!("{} events", events.len()) };
+    assert_eq!((event.status.as_str(), event.state.as_str()), ("PEN", "queued"));
+    assert!(String::from_utf8_lossy(&event.body).contains(loud.reference_number.as_str()));
+    assert!(store.events_of(&quiet.reference_number).await.unwrap().is_empty());
+    // A replay announces nothing.
+    assert!(matches!(
+        store.create_order(announced("order_1")).await.unwrap(),
+        Created::Existing(_)
+    ));
+    assert_eq!(database.count("outbox").await, 1);
+}
+
+async fn exactly_one_of_many_changes_wins(database: TestDatabase) {
+    const RACERS: usize = 32;
+    let store = Arc::new(database.store().await);
+    for round in 0..20 {
+        let order = created(&store, new_order(1, &format!("order_{round}"))).await;
+        let barrier = Arc::new(tokio::sync::Barrier::new(RACERS));
+        let races: Vec<_> = (0..RACERS)
+            .map(|racer| {
+                let change = if racer % 2 == 0 { confirm(&order) } else { cancel(&order) };
+                let (store, barrier) = (Arc::clone(&store), Arc::clone(&barrier));
+                tokio::spawn(async move {
+                    barrier.wait().await;
+                    let to = change.to;
+                    (to, store.commit(change).await.unwrap())
+                })
+            })
+            .collect();
+        let mut outcomes = Vec::new();
+        for race in races {
+            outcomes.push(race.await.unwrap());
+        }
+        let winners: Vec<_> = outcomes.iter().filter(|(_, c)| *c == Committed::Done).collect();
+        let [(winner, _)] = winners[..] else { panic!("{} winners", winners.len()) };
+        let losers = outcomes.iter().filter(|(_, c)| *c == Committed::Lost(*winner)).count();
+        assert_eq!(losers, RACERS - 1);
+        let settled = store.order_by_reference(&order.reference_number).await.unwrap().unwrap();
+        assert_eq!(settled.status, *winner);
+        let events = store.events_of(&order.reference_number).await.unwrap();
+        let [event] = &events[..] else { panic!("{} events", events.len()) };
+        assert_eq!(event.status, winner.code());
+        assert_eq!(event.state, "queued");
+        let audit = store.audit_of(order.reference_number.as_str()).await.unwrap();
+        let [row] = &audit[..] else { panic!("{} audit rows", audit.len()) };
+        assert_eq!(row.before.as_deref(), Some("PEN"));
+        assert_eq!(row.after.as_deref(), Some(winner.code()));
+        assert_eq!(row.request_id, "req-2");
+    }
+}
+
+async fn a_lost_change_leaves_no_trace(database: TestDatabase) {
+    let store = database.store().await;
+    let order = created(&store, new_order(1, "order_1")).await;
+    assert_eq!(store.commit(cancel(&order)).await.unwrap(), Committed::Done);
+    let late = store.commit(confirm(&order)).await.unwrap();
+    assert_eq!(late, Committed::Lost(Status::Cancelled));
+    assert_eq!((database.count("outbox").await, database.count("audit").await), (1, 1));
+}
+
+async fn state_audit_and_event_stand_or_fall_together(database: TestDatabase) {
+    let store = database.store().await;
+    let order = created(&store, new_order(1, "order_1")).await;
+    // With nowhere to put the event, nothing of the change may remain.
+    database.sql("alter table outbox rename to outbox_gone").await;
+    assert!(store.commit(confirm(&order)).await.is_err());
+    let unchanged = store.order_by_reference(&order.reference_number).await.unwrap().unwrap();
+    assert_eq!(unchanged.status, Status::Pending);
+    assert_eq!(database.count("audit").await, 0);
+    // And the store goes on once the fault is gone.
+    database.sql("alter table outbox_gone rename to outbox").await;
+    assert_eq!(store.commit(confirm(&order)).await.unwrap(), Committed::Done);
+    assert_eq!((database.count("outbox").await, database.count("audit").await), (1, 1));
+}
+
+async fn one_bad_member_never_fails_its_batch(database: TestDatabase) {
+    let store = Arc::new(database.store().await);
+    let settled = created(&store, new_order(1, "settled")).await;
+    store.commit(cancel(&settled)).await.unwrap();
+    let mut good = Vec::new();
+    for number in 0..40 {
+        good.push(created(&store, new_order(1, &format!("order_{number}"))).await);
+    }
+    // A database-level fault in one member: this event id is taken by another order's event.
+    let mut clashing = confirm(&good[39]);
+    clashing.event.id =
+        EventId::restore(store.events_of(&settled.reference_number).await.unwrap()[0].id.clone());
+    let mut unknown = confirm(&good[0]);
+    unknown.reference_number = ReferenceNumber::assign(at(9), support::random());
+    let calls: Vec<_> = good[..39]
+        .iter()
+        .map(confirm)
+        .chain([unknown, confirm_settled(&settled), clashing])
+        .map(|change| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.commit(change).await })
+        })
+        .collect();
+    let mut outcomes = Vec::new();
+    for call in calls {
+        outcomes.push(call.await.unwrap());
+    }
+    let clashed = outcomes.pop().unwrap();
+    assert!(
+        !matches!(clashed, Ok(Committed::Lost(Status::Confirmed))),
+        "the clash settled its order without an event: {clashed:?}"
+    );
+    assert_eq!(outcomes.pop().unwrap().unwrap(), Committed::Lost(Status::Cancelled));
+    assert_eq!(outcomes.pop().unwrap().unwrap(), Committed::NoSuchOrder);
+    assert!(outcomes.into_iter().all(|outcome| outcome.unwrap() == Committed::Done));
+}
+
+/// A confirmation of an order that its maker still takes for pending.
+fn confirm_settled(order: &Order) -> Change {
+    confirm(&Order { status: Status::Pending, ..order.clone() })
+}
+
+async fn orders_survive_a_reopened_store(database: TestDatabase) {
+    let order = created(&database.store().await, new_order(1, "order_1")).await;
+    let store = database.store().await;
+    let found = store.order_by_reference(&order.reference_number).await.unwrap();
+    assert_eq!(found, Some(order));
+}
+
+async fn a_row_that_no_code_of_ours_writes_is_reported_not_believed(database: TestDatabase) {
+    let store = database.store().await;
+    let bad = created(&store, new_order(1, "order_1")).await;
+    let good = created(&store, new_order(1, "order_2")).await;
+    database.sql("update orders set payer_id = '' where external_transaction_id = 'order_1'").await;
+    let ask = |order: &Order| {
+        store.order_by_external_id(ApplicationId(1), order.external_transaction_id.clone())
+    };
+    let (bad, good) = tokio::join!(ask(&bad), ask(&good));
+    assert!(matches!(bad, Err(StoreError::Corrupt(_))), "{bad:?}");
+    assert!(good.unwrap().is_some());
+}
+
+fn new_partner(client: &str, uuid: &str) -> NewPartner {
+    NewPartner {
+        name: "Loja".into(),
+        client_id: ClientId::parse(client).unwrap(),
+        secret_hash: vec![1; 32],
+        application: new_application(client, uuid),
+        at: at(0),
+    }
+}
+
+fn new_application(client: &str, uuid: &str) -> NewApplication {
+    NewApplication {
+        partner: ClientId::parse(client).unwrap(),
+        name: "Loja online".into(),
+        uuid: ApplicationUuid::parse(uuid).unwrap(),
+        sealed_webhook_secret: vec![2; 60],
+        pending_event: PendingEvent::Instrument,
+        at: at(0),
+    }
+}
+
+fn rotation(byte: u8) -> Rotation {
+    Rotation {
+        secret: vec![byte; 32],
+        previous_until: at(0) + SignedDuration::from_hours(1),
+        at: at(0),
+    }
+}
+
+async fn a_partner_is_born_with_an_application(database: TestDatabase) {
+    let store = database.store().await;
+    store.create_partner(new_partner("client-a", "uuid-a")).await.unwrap();
+    store.create_application(new_application("client-a", "uuid-b")).await.unwrap();
+    let directory = store.directory().await.unwrap();
+    let [partner] = &directory.partners[..] else { panic!("one partner") };
+    assert_eq!(partner.client_id.as_str(), "client-a");
+    assert_eq!((partner.state, partner.epoch), (PartnerState::Active, 1));
+    assert_eq!(partner.created_at, at(0));
+    let uuids: Vec<_> = directory.applications.iter().map(|a| a.uuid.as_str()).collect();
+    assert_eq!(uuids, ["uuid-a", "uuid-b"]);
+    assert!(directory.applications.iter().all(|a| a.partner == partner.id));
+}
+
+async fn rotation_keeps_the_previous_secret_and_raises_the_epoch(database: TestDatabase) {
+    let store = database.store().await;
+    let client = ClientId::parse("client-a").unwrap();
+    store.create_partner(new_partner("client-a", "uuid-a")).await.unwrap();
+    store.rotate_partner_secret(&client, rotation(9)).await.unwrap();
+    store.rotate_webhook_secret("uuid-a", rotation(8)).await.unwrap();
+    store.set_partner_state(&client, PartnerState::Disabled, at(1)).await.unwrap();
+    let directory = store.directory().await.unwrap();
+    let partner = &directory.partners[0];
+    assert_eq!(partner.secret_hash, [9; 32]);
+    assert_eq!(partner.previous_secret, Some((vec![1; 32], rotation(0).previous_until)));
+    assert_eq!((partner.epoch, partner.state), (3, PartnerState::Disabled));
+    let application = &directory.applications[0];
+    assert_eq!(application.webhook_secret, [8; 32]);
+    assert_eq!(
+        application.previous_webhook_secret,
+        Some((vec![2; 60], rotation(0).previous_until))
+    );
+}
+
+async fn every_change_of_the_directory_raises_its_version_and_is_audited(database: TestDatabase) {
+    let store = database.store().await;
+    let client = ClientId::parse("client-a").unwrap();
+    let mut versions = vec![store.directory_version().await.unwrap()];
+    store.create_partner(new_partner("client-a", "uuid-a")).await.unwrap();
+    versions.push(store.directory_version().await.unwrap());
+    store.rotate_partner_secret(&client, rotation(9)).await.unwrap();
+    versions.push(store.directory_version().await.unwrap());
+    store.set_partner_state(&client, PartnerState::Disabled, at(1)).await.unwrap();
+    versions.push(store.directory_version().await.unwrap());
+    assert!(versions.is_sorted_by(|a, b| a < b), "{versions:?}");
+    let actions: Vec<_> =
+        store.audit_of("client-a").await.unwrap().into_iter().map(|row| row.action).collect();
+    assert_eq!(actions, ["partner.create", "partner.rotate_secret", "partner.disable"]);
+}
+
+async fn unknown_partners_and_taken_ids_are_named(database: TestDatabase) {
+    let store = database.store().await;
+    let nobody = ClientId::parse("nobody").unwrap();
+    store.create_partner(new_partner("client-a", "uuid-a")).await.unwrap();
+    let taken = store.create_partner(new_partner("client-a", "uuid-b")).await;
+    assert!(matches!(taken, Err(StoreError::Taken(_))), "{taken:?}");
+    let taken = store.create_partner(new_partner("client-b", "uuid-a")).await;
+    assert!(matches!(taken, Err(StoreError::Taken(_))), "{taken:?}");
+    // The refused partner left nothing behind.
+    assert_eq!(store.directory().await.unwrap().partners.len(), 1);
+    let unknown = store.rotate_partner_secret(&nobody, rotation(1)).await;
+    assert!(matches!(unknown, Err(StoreError::Unknown(_))), "{unknown:?}");
+    let unknown = store.create_application(new_application("nobody", "uuid-c")).await;
+    assert!(matches!(unknown, Err(StoreError::Unknown(_))), "{unknown:?}");
+}
+
+async fn a_database_belongs_to_one_environment(database: TestDatabase) {
+    let opened = |environment| {
+        let database = database.database();
+        async move { Store::open(&database, options(environment)).await }
+    };
+    drop(opened(Some(Environment::Sandbox)).await.unwrap());
+    let refused = opened(Some(Environment::Production)).await.err().unwrap();
+    assert!(matches!(refused, StoreError::Refused(_)), "{refused:?}");
+    assert_eq!(opened(None).await.unwrap().environment(), Environment::Sandbox);
+}
+
+async fn a_payment_is_entered_once_among_the_exceptions(database: TestDatabase) {
+    let store = database.store().await;
+    let late = || NewException {
+        kind: ExceptionKind::Late,
+        application: Some(ApplicationId(1)),
+        reference_number: None,
+        rail: "simulator".into(),
+        rail_payment_id: "p-1".into(),
+        amount: 15_000,
+        detail: "order CAN".into(),
+        at: at(0),
+    };
+    assert!(store.record_exception(late()).await.unwrap());
+    assert!(!store.record_exception(late()).await.unwrap());
+    assert_eq!(database.count("exceptions").await, 1);
+}
+
+async fn outbox_figures_count_what_waits(database: TestDatabase) {
+    let store = database.store().await;
+    assert_eq!(store.outbox_stats().await.unwrap(), OutboxStats::default());
+    let order = created(&store, new_order(1, "order_1")).await;
+    let change = confirm(&order);
+    let created_at_ms = change.event.at.as_millisecond();
+    store.commit(change).await.unwrap();
+    let stats = store.outbox_stats().await.unwrap();
+    assert_eq!(stats, OutboxStats { queued: 1, oldest_created_at_ms: Some(created_at_ms) });
+}
+
+async fn many_callers_at_once_are_all_answered(database: TestDatabase) {
+    const CALLERS: usize = 1_000;
+    let store = Arc::new(database.store().await);
+    let calls: Vec<_> = (0..CALLERS)
+        .map(|number| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                let order = created(&store, new_order(1, &format!("order_{number}"))).await;
+                let id = order.external_transaction_id.clone();
+                // Read your own write, through another connection.
+                let found = store.order_by_external_id(ApplicationId(1), id).await.unwrap();
+                assert_eq!(found, Some(order));
+            })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap();
+    }
+    assert_eq!(database.count("orders").await, CALLERS as i64);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn production_refuses_a_server_that_can_lose_commits() {
+    let database = TestDatabase::postgres().await;
+    let TestDatabase::Postgres { name, .. } = &database else { unreachable!() };
+    database.sql(&format!("alter database {name} set synchronous_commit = off")).await;
+    let production = options(Some(Environment::Production));
+    let refused = Store::open(&database.database(), production).await.err().unwrap();
+    assert!(refused.to_string().contains("synchronous_commit off"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_that_start_together_find_one_migrated_database() {
+    let database = TestDatabase::postgres().await;
+    let (a, b, c) = tokio::join!(database.store(), database.store(), database.store());
+    created(&a, new_order(1, "order_1")).await;
+    created(&b, new_order(1, "order_2")).await;
+    created(&c, new_order(1, "order_3")).await;
+}
+
+#[test]
+fn a_second_service_on_one_sqlite_file_is_refused() {
+    let database = TestDatabase::sqlite();
+    let lock = database.database().lock_for_service().unwrap();
+    let refused = database.database().lock_for_service().unwrap_err();
+    assert!(refused.to_string().contains("another svc is serving"), "{refused}");
+    drop(lock);
+    database.database().lock_for_service().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_sqlite_file_is_made_only_when_asked_for() {
+    let database = TestDatabase::sqlite();
+    let strict = Options { create: false, ..options(None) };
+    let refused = Store::open(&database.database(), strict).await.err().unwrap();
+    assert!(refused.to_string().contains("svc migrate"), "{refused}");
+}

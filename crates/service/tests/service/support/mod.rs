@@ -1,0 +1,196 @@
+//! A fresh database of either engine for one test, a service on it, and values to put into it.
+
+mod service;
+
+pub(crate) use service::{TestService, application};
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+use svc_service::domain::*;
+use svc_service::store::{Database, Options, Store};
+
+/// The same test on both engines.
+macro_rules! on_both_engines {
+    ($($name:ident),+ $(,)?) => {
+        mod on_sqlite {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() { super::$name($crate::support::TestDatabase::sqlite()).await })+
+        }
+        mod on_postgres {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() { super::$name($crate::support::TestDatabase::postgres().await).await }
+            )+
+        }
+    };
+}
+
+/// A database that exists for one test and goes with it.
+pub(crate) enum TestDatabase {
+    Sqlite(PathBuf),
+    Postgres { server: String, name: String },
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+fn unique() -> String {
+    format!("svc_test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+impl TestDatabase {
+    pub(crate) fn sqlite() -> Self {
+        let directory = std::env::temp_dir().join(unique());
+        std::fs::create_dir_all(&directory).unwrap();
+        Self::Sqlite(directory)
+    }
+
+    pub(crate) async fn postgres() -> Self {
+        let server = std::env::var("SVC_TEST_DATABASE_URL")
+            .expect("no PostgreSQL for this test: run it through dev/with-postgres, or ./test");
+        let name = unique();
+        execute(&server, &format!("create database {name}")).await;
+        Self::Postgres { server, name }
+    }
+
+    pub(crate) fn database(&self) -> Database {
+        match self {
+            Self::Sqlite(_) => Database::parse(&format!("sqlite:{}", self.path().display())),
+            Self::Postgres { .. } => Database::parse(&self.url()),
+        }
+        .unwrap()
+    }
+
+    pub(crate) async fn store(&self) -> Store {
+        Store::open(&self.database(), options(Some(Environment::Sandbox))).await.unwrap()
+    }
+
+    /// Straight SQL, past the service.
+    pub(crate) async fn sql(&self, statement: &str) {
+        match self {
+            Self::Sqlite(_) => {
+                rusqlite::Connection::open(self.path()).unwrap().execute_batch(statement).unwrap();
+            }
+            Self::Postgres { .. } => execute(&self.url(), statement).await,
+        }
+    }
+
+    pub(crate) async fn count(&self, table: &str) -> i64 {
+        let query = format!("select count(*) from {table}");
+        match self {
+            Self::Sqlite(_) => rusqlite::Connection::open(self.path())
+                .unwrap()
+                .query_row(&query, [], |row| row.get(0))
+                .unwrap(),
+            Self::Postgres { .. } => {
+                connect(&self.url()).await.query_one(&query, &[]).await.unwrap().get(0)
+            }
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        match self {
+            Self::Sqlite(directory) => directory.join("svc.db"),
+            Self::Postgres { .. } => unreachable!("only SQLite has a file"),
+        }
+    }
+
+    fn url(&self) -> String {
+        match self {
+            Self::Sqlite(_) => unreachable!("only PostgreSQL has a URL"),
+            Self::Postgres { server, name } => {
+                let (base, _) = server.rsplit_once('/').expect("…/database at the end of the URL");
+                format!("{base}/{name}")
+            }
+        }
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        match self {
+            Self::Sqlite(directory) => {
+                let _ = std::fs::remove_dir_all(directory);
+            }
+            Self::Postgres { server, name } => {
+                let (server, statement) =
+                    (server.clone(), format!("drop database if exists {name} with (force)"));
+                let drop_it = move || {
+                    let runtime = tokio::runtime::Runtime::new().unwrap();
+                    runtime.block_on(execute(&server, &statement));
+                };
+                let _ = std::thread::spawn(drop_it).join();
+            }
+        }
+    }
+}
+
+async fn connect(url: &str) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+async fn execute(url: &str, statement: &str) {
+    connect(url).await.batch_execute(statement).await.unwrap();
+}
+
+pub(crate) fn options(environment: Option<Environment>) -> Options {
+    Options::new(environment, 512, true)
+}
+
+pub(crate) fn at(ms: i64) -> Timestamp {
+    Timestamp::from_millisecond(1_800_000_000_000 + ms).unwrap()
+}
+
+/// Ten bytes nobody else got.
+pub(crate) fn random() -> [u8; 10] {
+    let mut bytes = [0; 10];
+    let count = NEXT.fetch_add(1, Ordering::Relaxed);
+    bytes[..8].copy_from_slice(&count.to_be_bytes());
+    bytes
+}
+
+pub(crate) fn new_order(application: i64, id: &str) -> NewOrder {
+    let info = r#"{"returnUrl":"https://a.ao/ok","cancelUrl":"https://a.ao/no","webhookUrl":"https://a.ao/hook"}"#;
+    NewOrder {
+        application: ApplicationId(application),
+        external_transaction_id: ExternalTransactionId::parse(id).unwrap(),
+        reference_number: ReferenceNumber::assign(at(0), random()),
+        terms: Terms {
+            payer_id: PayerId::parse("user-1").unwrap(),
+            name: Label::parse("Livro").unwrap(),
+            amount: Kwanza::parse(15_000).unwrap(),
+            quantity: Quantity::parse(1).unwrap(),
+            additional_info: AdditionalInfo::parse(info, &UrlRules::default()).unwrap(),
+        },
+        created_at: at(0),
+        expires_at: at(86_400_000),
+        request_id: "req-1".into(),
+        event: None,
+    }
+}
+
+pub(crate) fn stamp() -> Stamp {
+    Stamp {
+        at: at(5),
+        actor: Actor::Service,
+        event_id: EventId::assign(at(5), random()),
+        request_id: "req-2".into(),
+    }
+}
+
+pub(crate) fn confirm(order: &Order) -> Change {
+    let proof = Proof {
+        method: PaymentMethod::Direct,
+        rail_payment_id: "rail-1".into(),
+        amount: order.terms.amount,
+    };
+    order.clone().pending().unwrap().confirm(&proof, stamp()).unwrap()
+}
+
+pub(crate) fn cancel(order: &Order) -> Change {
+    order.clone().pending().unwrap().cancel(CancelReason::Payer, stamp())
+}
+
+pub(crate) use on_both_engines;

@@ -1,0 +1,60 @@
+# What ./start and ./test share: look for a program, install it where we can, else say what is missing.
+# shellcheck shell=bash
+
+say() { printf '%s\n' "==> $*" >&2; }
+fail() { printf '%s\n' "error: $*" >&2; exit 1; }
+
+# Installs Debian packages; on other systems says which programs are needed.
+install_packages() {
+  if ! command -v apt-get >/dev/null 2>&1; then
+    fail "please install: $* (this is not a Debian or Ubuntu system, where this script does it)"
+  fi
+  local as=()
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null 2>&1 || fail "please run as root: apt-get install $*"
+    as=(sudo)
+  fi
+  say "Installing $*"
+  # A list of packages that is too old names files that are gone: refresh it once and try again.
+  DEBIAN_FRONTEND=noninteractive "${as[@]}" apt-get install -y -q --no-install-recommends "$@" >/dev/null 2>&1 && return
+  "${as[@]}" apt-get update -q >/dev/null || fail "apt-get update failed: is there a network?"
+  DEBIAN_FRONTEND=noninteractive "${as[@]}" apt-get install -y -q --no-install-recommends "$@" >/dev/null ||
+    fail "could not install: $*"
+}
+
+need_program() {
+  local program=$1 package=$2
+  command -v "$program" >/dev/null 2>&1 || install_packages "$package"
+}
+
+need_c_compiler() {
+  command -v cc >/dev/null 2>&1 || install_packages build-essential
+}
+
+need_rust() {
+  local wanted have
+  wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+  if ! command -v cargo >/dev/null 2>&1; then
+    if [ -x "$HOME/.cargo/bin/cargo" ]; then
+      PATH="$HOME/.cargo/bin:$PATH"
+    else
+      install_packages rustup
+      rustup default stable >&2 || fail "rustup could not fetch Rust; install Rust $wanted or newer"
+    fi
+  fi
+  have=$(rustc --version | cut -d ' ' -f 2)
+  if [ "$(printf '%s\n%s\n' "$wanted" "$have" | sort -V | head -n 1)" != "$wanted" ]; then
+    fail "Rust $have is too old: $wanted or newer is needed (rustup update stable)"
+  fi
+}
+
+need_rust_component() {
+  cargo "${1/rustfmt/fmt}" --version >/dev/null 2>&1 && return
+  rustup component add "$1" >&2 || fail "the Rust component $1 is missing: rustup component add $1"
+}
+
+need_postgres() {
+  ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && return
+  command -v initdb >/dev/null 2>&1 && return
+  install_packages postgresql
+}
