@@ -155,5 +155,5 @@ async fn token(target: &Target) -> anyhow::Result<String> {
 /// Where `svc` and `svc-bench` were built.
 pub(crate) fn own_directory() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe()?;
-    Ok(own.parent().map(Path::to_owned).context("a program is in a directory")?)
+    own.parent().map(Path::to_owned).context("a program is in a directory")
 }

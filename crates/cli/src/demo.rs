@@ -49,13 +49,14 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let app = App::open(config, &database).await?;
     let credentials = seeded_credentials(&app, &args.data).await?;
     let server = Server::bind(app.clone()).await?;
+    let stop = serve::StopSignals::listen()?;
     let base_url = serve::base_url(&app, &server);
     if args.json {
         output::json(&Ready { base_url: &base_url, sdk_url: &base_url, credentials: &credentials });
     } else {
         output::line(summary(&base_url, &credentials));
     }
-    serve::until_stopped(server).await
+    serve::until_stopped(server, stop).await
 }
 
 /// What the demo wrote down when it made its partner; only this file holds the secrets.

@@ -40,6 +40,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let _lock = database.lock_for_service()?;
     let app = App::open(config, &database).await?;
     let server = Server::bind(app.clone()).await?;
+    let stop = StopSignals::listen()?;
     let base_url = base_url(&app, &server);
     tracing::info!(
         address = %server.address(),
@@ -50,7 +51,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     if args.json {
         output::json(&Ready { base_url, listen: server.address().to_string() });
     }
-    until_stopped(server).await
+    until_stopped(server, stop).await
 }
 
 /// How callers reach the service: as configured, or where it listens.
@@ -64,9 +65,9 @@ pub(crate) fn base_url(app: &App, server: &Server) -> String {
     }
 }
 
-/// Runs until SIGTERM or Ctrl-C, then finishes what is in progress.
-pub(crate) async fn until_stopped(server: Server) -> anyhow::Result<()> {
-    match server.run(asked_to_stop()).await {
+/// Runs until asked to stop, then finishes what is in progress.
+pub(crate) async fn until_stopped(server: Server, stop: StopSignals) -> anyhow::Result<()> {
+    match server.run(stop.received()).await {
         Ended::Stopped => {
             tracing::info!("stopped");
             Ok(())
@@ -77,21 +78,41 @@ pub(crate) async fn until_stopped(server: Server) -> anyhow::Result<()> {
     }
 }
 
-async fn asked_to_stop() {
-    let interrupted = tokio::signal::ctrl_c();
+/// SIGTERM and Ctrl-C, listened for from the moment this is made: whoever reads that we are ready
+/// may stop us at once.
+pub(crate) struct StopSignals {
     #[cfg(unix)]
-    {
+    terminated: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupted: tokio::signal::unix::Signal,
+}
+
+impl StopSignals {
+    #[cfg(unix)]
+    pub(crate) fn listen() -> anyhow::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        let Ok(mut terminated) = signal(SignalKind::terminate()) else {
-            let _ = interrupted.await;
-            return;
-        };
-        tokio::select! {
-            _ = interrupted => {}
-            _ = terminated.recv() => {}
-        }
+        Ok(Self {
+            terminated: signal(SignalKind::terminate())?,
+            interrupted: signal(SignalKind::interrupt())?,
+        })
     }
+
+    #[cfg(unix)]
+    async fn received(mut self) {
+        tokio::select! {
+            _ = self.terminated.recv() => {}
+            _ = self.interrupted.recv() => {}
+        }
+        tracing::info!("stopping: finishing what is in progress");
+    }
+
     #[cfg(not(unix))]
-    let _ = interrupted.await;
-    tracing::info!("stopping: finishing what is in progress");
+    pub(crate) fn listen() -> anyhow::Result<Self> {
+        Ok(Self {})
+    }
+
+    #[cfg(not(unix))]
+    async fn received(self) {
+        let _ = tokio::signal::ctrl_c().await;
+    }
 }

@@ -55,8 +55,15 @@ pub(crate) struct ServiceArgs {
     )]
     pub trusted_proxies: Vec<IpNet>,
     /// Sandbox only: allow webhooks to this machine and private networks
-    #[arg(long, env = "SVC_SERVER_PRIVATE_WEBHOOK_TARGETS", value_parser = clap::builder::BoolishValueParser::new())]
-    pub private_webhook_targets: bool,
+    #[arg(
+        long,
+        env = "SVC_SERVER_PRIVATE_WEBHOOK_TARGETS",
+        value_name = "BOOL",
+        value_parser = clap::builder::BoolishValueParser::new(),
+        num_args = 0..=1,
+        default_missing_value = "true",
+    )]
+    pub private_webhook_targets: Option<bool>,
     /// Most writes in one commit; 1 switches group commit off [default: 512]
     #[arg(long, env = "SVC_SERVER_COMMIT_BATCH_MAX", value_name = "N", hide = true)]
     pub commit_batch_max: Option<usize>,
@@ -90,8 +97,7 @@ struct File {
     tls_key: Option<PathBuf>,
     #[serde(default)]
     trusted_proxies: Vec<IpNet>,
-    #[serde(default)]
-    private_webhook_targets: bool,
+    private_webhook_targets: Option<bool>,
     commit_batch_max: Option<usize>,
     master_key: Option<String>,
     master_key_file: Option<PathBuf>,
@@ -158,7 +164,10 @@ impl ServiceArgs {
                 .transpose()?,
             tls: tls(self, &file)?,
             trusted_proxies: proxies.clone(),
-            private_webhook_targets: self.private_webhook_targets || file.private_webhook_targets,
+            private_webhook_targets: self
+                .private_webhook_targets
+                .or(file.private_webhook_targets)
+                .unwrap_or(false),
             master_key: master_key(&file)?,
             limits: limits(self, &file),
             commit_batch_max: self

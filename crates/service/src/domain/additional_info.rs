@@ -1,7 +1,9 @@
 //! `additionalInfo`: a JSON document inside a string, with the three URLs of the order (spec 4.2).
 
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 
 use super::{UrlIssue, UrlRules};
 
@@ -29,14 +31,33 @@ const RETURN_URL: &str = "returnUrl";
 const CANCEL_URL: &str = "cancelUrl";
 const WEBHOOK_URL: &str = "webhookUrl";
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Document {
-    return_url: Option<Value>,
-    cancel_url: Option<Value>,
-    webhook_url: Option<Value>,
-    #[serde(flatten)]
-    others: Map<String, Value>,
+/// The members of a JSON object, none of them twice.
+struct Members(BTreeMap<String, Value>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        source.deserialize_map(MembersVisitor)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Members, A::Error> {
+        let mut members = BTreeMap::new();
+        while let Some((key, value)) = source.next_entry()? {
+            if members.insert(key, value).is_some() {
+                return Err(serde::de::Error::custom("a key appears twice"));
+            }
+        }
+        Ok(Members(members))
+    }
 }
 
 impl AdditionalInfo {
@@ -46,24 +67,18 @@ impl AdditionalInfo {
         if text.len() > Self::BYTES_MAX {
             return Err(AdditionalInfoError::TooLong { max: Self::BYTES_MAX });
         }
-        let document: Document =
+        let Members(mut members) =
             serde_json::from_str(text).map_err(|_| AdditionalInfoError::NotAnObject)?;
-        let mut kept = document.others;
-        for (key, given, webhook) in [
-            (RETURN_URL, document.return_url, false),
-            (CANCEL_URL, document.cancel_url, false),
-            (WEBHOOK_URL, document.webhook_url, true),
-        ] {
-            let text = match given {
+        for (key, webhook) in [(RETURN_URL, false), (CANCEL_URL, false), (WEBHOOK_URL, true)] {
+            let given = match members.get_mut(key) {
                 None | Some(Value::Null) => return Err(AdditionalInfoError::Missing { key }),
-                Some(Value::String(text)) => text,
+                Some(Value::String(given)) => given,
                 Some(_) => return Err(AdditionalInfoError::NotAString { key }),
             };
-            let url = if webhook { rules.webhook(&text) } else { rules.page(&text) }
-                .map_err(|issue| AdditionalInfoError::Url { key, issue })?;
-            kept.insert(key.to_owned(), Value::String(url.into()));
+            let url = if webhook { rules.webhook(given) } else { rules.page(given) };
+            *given = url.map_err(|issue| AdditionalInfoError::Url { key, issue })?.into();
         }
-        Ok(Self(Value::Object(kept).to_string()))
+        Ok(Self(serde_json::to_string(&members).expect("parsed JSON serialises")))
     }
 
     /// What the store kept, trusted because only `parse` makes it.

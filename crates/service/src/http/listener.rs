@@ -1,4 +1,4 @@
-//! The accept loop: hyper with its timers on, bounded connections, TLS if asked for, a calm end.
+//! The accept loop: bounded connections with timers, TLS if asked for, a calm end.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -23,10 +23,11 @@ use super::answer::answer;
 use crate::app::App;
 use crate::config::TlsFiles;
 
-/// A request head must be complete within this; hyper also counts the wait for its first byte.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// A connection without any request for this long is closed.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
+/// A connection that begins no request for one to two of these periods is closed: an idle one, one
+/// whose head does not come to an end, one that never says a word.
+const IDLE_PERIOD: Duration = Duration::from_millis(7_500);
+/// An HTTP/2 peer is asked whether it is there, and must answer.
+const PING_PERIOD: Duration = Duration::from_secs(10);
 const TLS_TIMEOUT: Duration = Duration::from_secs(5);
 const HEADERS_MAX: usize = 64;
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -165,8 +166,10 @@ async fn serve_connection(
     }
 }
 
-/// What a connection has been used for; hyper's own timer starts only once it knows the protocol,
-/// and does not watch HTTP/2.
+/// What a connection has been used for.
+///
+/// hyper's own head timer costs every request a timer, starts only once the protocol is known and
+/// does not watch HTTP/2; this one costs a connection two counters and covers all three.
 #[derive(Default)]
 struct Activity {
     begun: AtomicU64,
@@ -198,7 +201,7 @@ async fn until_idle<E>(
     loop {
         tokio::select! {
             outcome = &mut connection => return outcome,
-            () = tokio::time::sleep(IDLE_TIMEOUT) => {}
+            () = tokio::time::sleep(IDLE_PERIOD) => {}
         }
         let (begun, ended) = (&activity.begun, &activity.ended);
         let (begun, ended) = (begun.load(Ordering::Relaxed), ended.load(Ordering::Relaxed));
@@ -211,19 +214,14 @@ async fn until_idle<E>(
 
 fn connection_builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_headers(HEADERS_MAX)
-        .max_buf_size(HEAD_BYTES_MAX);
+    builder.http1().max_headers(HEADERS_MAX).max_buf_size(HEAD_BYTES_MAX);
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(HEAD_BYTES_MAX as u32)
-        .keep_alive_interval(HEAD_TIMEOUT)
-        .keep_alive_timeout(HEAD_TIMEOUT);
+        .keep_alive_interval(PING_PERIOD)
+        .keep_alive_timeout(PING_PERIOD);
     builder
 }
 

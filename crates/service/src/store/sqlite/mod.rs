@@ -21,7 +21,9 @@ const VERSION_MIN: i32 = 3_051_003;
 const READERS: usize = 2;
 const CACHE_KIB: i64 = 16 * 1024;
 /// Pages in the log before it is copied back: fewer, larger copies than the default of 1,000.
-const CHECKPOINT_PAGES: i64 = 8_000;
+const CHECKPOINT_PAGES: i64 = 16_000;
+/// Files up to this size are checked page by page at every start.
+const CHECKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// How long to wait for another process (a CLI command) that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const STATEMENTS_CACHED: usize = 64;
@@ -51,6 +53,7 @@ impl Sqlite {
         }
         let mut writer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         make_durable(&writer)?;
+        check_pages(&writer, path)?;
         migrate(&mut writer)?;
         let readers = (0..READERS)
             .map(|_| connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY))
@@ -162,6 +165,25 @@ fn make_durable(db: &Connection) -> Result<()> {
              {level}); put it on a local file system that supports SQLite's WAL mode"
         ))),
     }
+}
+
+/// A damaged file is refused before it is trusted with more. Reading all of a large one would keep
+/// the service from starting; `svc backup` checks those.
+fn check_pages(db: &Connection, path: &Path) -> Result<()> {
+    let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
+    if bytes > CHECKED_BYTES_MAX {
+        return Ok(());
+    }
+    let verdict = db.query_row("pragma quick_check(1)", [], |row| row.get::<_, String>(0));
+    let damage = match verdict {
+        Ok(verdict) if verdict == "ok" => return Ok(()),
+        Ok(verdict) => verdict,
+        Err(fault) => fault.to_string(),
+    };
+    Err(StoreError::Refused(format!(
+        "the database {} is damaged ({damage}); restore a backup",
+        path.display()
+    )))
 }
 
 /// Two processes may start together on a new file: the loser finds the winner's tables and goes on.

@@ -44,7 +44,8 @@ create table orders (
     reference_number text not null primary key,
     application_id integer not null,
     external_transaction_id text not null,
-    status text not null check (status in ('PEN', 'CON', 'CAN')),
+    -- Spelt out: for a list of three SQLite fills a temporary table at every insert.
+    status text not null check (status = 'PEN' or status = 'CON' or status = 'CAN'),
     amount integer not null check (amount between 1 and 999999999999),
     quantity integer not null,
     payer_id text not null,
@@ -80,7 +81,7 @@ create table outbox (
     id text not null primary key,
     application_id integer not null,
     reference_number text not null,
-    status text not null check (status in ('PEN', 'CON', 'CAN')),
+    status text not null check (status = 'PEN' or status = 'CON' or status = 'CAN'),
     -- The very bytes of every attempt.
     body blob not null,
     webhook_url text not null,
