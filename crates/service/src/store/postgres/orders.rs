@@ -147,11 +147,11 @@ impl Batch for CreateOrders {
             // Order and event in one transaction; events only for orders that were stored now.
             let tx = db.transaction().await?;
             let added = insert_orders(&tx, orders).await?;
-            insert_events(&tx, &announced, &added).await?;
+            insert_events(&tx, &announced).await?;
             tx.commit().await?;
             added
         };
-        if added.len() == orders.len() {
+        if added == orders.len() as u64 {
             return Ok(orders.iter().map(|order| Ok(Created::New(order.clone().into()))).collect());
         }
         let ids: Vec<_> =
@@ -161,11 +161,11 @@ impl Batch for CreateOrders {
     }
 }
 
-/// The references of the orders that are new.
+/// How many of the orders are new.
 async fn insert_orders(
     db: &impl GenericClient,
     orders: &[NewOrder],
-) -> std::result::Result<Vec<String>, Fault> {
+) -> std::result::Result<u64, Fault> {
     // `do nothing` without a target covers both unique keys, so no order can fail the others.
     // Rows are taken in the order of their ids, so that two nodes cannot wait for each other.
     let insert = db
@@ -178,11 +178,11 @@ async fn insert_orders(
                  $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[])
                  as t (r, a, x, m, q, p, n, i, id, c, e)
              order by a, x
-             on conflict do nothing returning reference_number",
+             on conflict do nothing",
         )
         .await?;
     let added = db
-        .query(
+        .execute(
             &insert,
             &[
                 &column(orders, |o| o.reference_number.as_str()),
@@ -199,39 +199,40 @@ async fn insert_orders(
             ],
         )
         .await?;
-    Ok(added.iter().map(|row| row.get(0)).collect())
+    Ok(added)
 }
 
-/// The `PEN` events of those orders that are new.
+/// The `PEN` events of those orders that are new: their row carries the reference we gave it, and
+/// an order that is replayed keeps the one it had.
 async fn insert_events(
     db: &impl GenericClient,
     announced: &[&NewOrder],
-    added: &[String],
 ) -> std::result::Result<(), Fault> {
-    let new: Vec<(&NewOrder, &Event)> = announced
-        .iter()
-        .filter(|order| added.iter().any(|reference| reference == order.reference_number.as_str()))
-        .filter_map(|order| Some((*order, order.event.as_ref()?)))
-        .collect();
+    let events: Vec<(&NewOrder, &Event)> =
+        announced.iter().filter_map(|order| Some((*order, order.event.as_ref()?))).collect();
     let insert = db
         .prepare_cached(
             "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
                  state, next_attempt_at_ms, created_at_ms)
              select i, a, r, s, b, u, 'queued', t, t
              from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bytea[],
-                 $6::text[], $7::bigint[]) as g (i, a, r, s, b, u, t)",
+                 $6::text[], $7::bigint[], $8::text[]) as g (i, a, r, s, b, u, t, x)
+             join orders o on o.reference_number = r and o.application_id = a
+                 and o.external_transaction_id = x
+             on conflict do nothing",
         )
         .await?;
     db.execute(
         &insert,
         &[
-            &column(&new, |(_, event)| event.id.as_str()),
-            &column(&new, |(order, _)| order.application.0),
-            &column(&new, |(order, _)| order.reference_number.as_str()),
-            &column(&new, |(_, event)| event.status.code()),
-            &column(&new, |(_, event)| event.body.as_slice()),
-            &column(&new, |(_, event)| event.webhook_url.as_str()),
-            &column(&new, |(_, event)| event.at.as_millisecond()),
+            &column(&events, |(_, event)| event.id.as_str()),
+            &column(&events, |(order, _)| order.application.0),
+            &column(&events, |(order, _)| order.reference_number.as_str()),
+            &column(&events, |(_, event)| event.status.code()),
+            &column(&events, |(_, event)| event.body.as_slice()),
+            &column(&events, |(_, event)| event.webhook_url.as_str()),
+            &column(&events, |(_, event)| event.at.as_millisecond()),
+            &column(&events, |(order, _)| order.external_transaction_id.as_str()),
         ],
     )
     .await?;
