@@ -1,9 +1,11 @@
 //! The description of every route, put together from the handlers themselves (OpenAPI 3.1).
 
+use serde_json::Value;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
-use utoipa::openapi::{OpenApi as Document, PathsBuilder};
+use utoipa::openapi::{OpenApi as Document, PathsBuilder, RefOr, Schema};
 use utoipa::{Modify, OpenApi};
 
+use crate::http::ALL_ERRORS;
 use crate::partner;
 
 #[derive(OpenApi)]
@@ -19,7 +21,7 @@ use crate::partner;
         partner::create_payment_order,
         partner::payment_by_external_transaction,
     ),
-    modifiers(&Security),
+    modifiers(&Security, &ErrorValues),
     tags(
         (name = "Token", description = "Access tokens"),
         (name = "Orders", description = "Payment orders"),
@@ -82,6 +84,21 @@ struct WebhookData {
 
 struct Security;
 
+/// The closed list of `error` values, from the table that answers them.
+struct ErrorValues;
+
+impl Modify for ErrorValues {
+    fn modify(&self, document: &mut Document) {
+        let values = ALL_ERRORS().into_iter().map(|(_, value, _)| Value::from(value)).collect();
+        let schemas = document.components.as_mut().map(|components| &mut components.schemas);
+        let reply = schemas.and_then(|schemas| schemas.get_mut("ErrorReply"));
+        let Some(RefOr::T(Schema::Object(reply))) = reply else { return };
+        if let Some(RefOr::T(Schema::Object(error))) = reply.properties.get_mut("error") {
+            error.enum_values = Some(values);
+        }
+    }
+}
+
 impl Modify for Security {
     fn modify(&self, document: &mut Document) {
         let components = document.components.get_or_insert_default();
@@ -124,5 +141,7 @@ mod tests {
         ] {
             assert!(value.pointer(path).is_some(), "{path} is missing");
         }
+        let listed = &value["components"]["schemas"]["ErrorReply"]["properties"]["error"]["enum"];
+        assert_eq!(listed.as_array().map(Vec::len), Some(ALL_ERRORS().len()), "{listed}");
     }
 }

@@ -14,11 +14,11 @@ use crate::store::{
 
 impl Sqlite {
     pub(in crate::store) async fn directory_version(&self) -> Result<i64> {
-        self.readers.run(version).await
+        self.reader.run(version).await
     }
 
     pub(in crate::store) async fn directory(&self) -> Result<Directory> {
-        self.readers
+        self.reader
             .run(|db| {
                 // One read transaction, so that version and rows belong together.
                 let _snapshot = Snapshot::begin(db)?;

@@ -5,12 +5,13 @@ mod orders;
 mod thread;
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::{Options, Result, StoreError};
-use thread::Calls;
+use thread::{Calls, Checkpoints};
 
 mod migrations {
     refinery::embed_migrations!("src/store/migrations/sqlite");
@@ -18,7 +19,6 @@ mod migrations {
 
 /// 3.51.3 mended a bug that could corrupt the file when the log is reset.
 const VERSION_MIN: i32 = 3_051_003;
-const READERS: usize = 2;
 const CACHE_KIB: i64 = 16 * 1024;
 /// Pages in the log before it is copied back: fewer, larger copies than the default of 1,000.
 const CHECKPOINT_PAGES: i64 = 16_000;
@@ -30,8 +30,24 @@ const STATEMENTS_CACHED: usize = 64;
 
 pub(super) struct Sqlite {
     writer: Calls,
-    readers: Calls,
+    lookups: Lookups,
+    /// For whatever reads more than a row.
+    reader: Calls,
+    _checkpoints: Checkpoints,
     path: PathBuf,
+}
+
+/// Connections for one row by its key, used on the caller's own thread: that takes microseconds,
+/// less than handing the question to another thread and the answer back.
+struct Lookups(Vec<Mutex<Connection>>);
+
+impl Lookups {
+    fn run<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        match self.0.iter().find_map(|db| db.try_lock().ok()) {
+            Some(db) => work(&db),
+            None => work(&self.0[0].lock().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
 }
 
 impl Sqlite {
@@ -55,12 +71,17 @@ impl Sqlite {
         make_durable(&writer)?;
         check_pages(&writer, path)?;
         migrate(&mut writer)?;
-        let readers = (0..READERS)
-            .map(|_| connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY))
+        let checkpointer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let reader = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let lookups = (0..cores)
+            .map(|_| connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map(Mutex::new))
             .collect::<Result<_>>()?;
         Ok(Self {
             writer: thread::spawn_writer(writer, options.batch_max, options.batch_size.clone()),
-            readers: thread::spawn_readers(readers),
+            lookups: Lookups(lookups),
+            reader: thread::spawn_reader(reader),
+            _checkpoints: thread::spawn_checkpointer(checkpointer),
             path: path.to_owned(),
         })
     }

@@ -25,20 +25,17 @@ impl Sqlite {
         application: ApplicationId,
         id: ExternalTransactionId,
     ) -> Result<Option<Order>> {
-        self.readers.run(move |db| order_by_external_id(db, application, &id)).await
+        self.lookups.run(|db| order_by_external_id(db, application, &id))
     }
 
     pub(in crate::store) async fn order_by_reference(
         &self,
         reference: &ReferenceNumber,
     ) -> Result<Option<Order>> {
-        let reference = reference.clone();
         let sql = select_order(ORDER_COLUMNS, "reference_number = ?1");
-        self.readers
-            .run(move |db| {
-                row(db, &sql, [reference.as_str()], order_row)?.map(OrderRow::read).transpose()
-            })
-            .await
+        self.lookups.run(|db| {
+            row(db, &sql, [reference.as_str()], order_row)?.map(OrderRow::read).transpose()
+        })
     }
 
     pub(in crate::store) async fn commit(&self, change: Change) -> Result<Committed> {
@@ -85,7 +82,7 @@ impl Sqlite {
                 state: row.get(4)?,
             })
         };
-        self.readers.run(move |db| rows(db, sql, [reference.as_str()], read)).await
+        self.reader.run(move |db| rows(db, sql, [reference.as_str()], read)).await
     }
 
     pub(in crate::store) async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
@@ -102,7 +99,7 @@ impl Sqlite {
                 request_id: row.get(5)?,
             })
         };
-        self.readers.run(move |db| rows(db, sql, [subject], read)).await
+        self.reader.run(move |db| rows(db, sql, [subject], read)).await
     }
 
     pub(in crate::store) async fn outbox_stats(&self) -> Result<OutboxStats> {
@@ -110,7 +107,7 @@ impl Sqlite {
         let read = |row: &Row<'_>| {
             Ok(OutboxStats { queued: row.get(0)?, oldest_created_at_ms: row.get(1)? })
         };
-        self.readers.run(move |db| Ok(row(db, sql, [], read)?.unwrap_or_default())).await
+        self.reader.run(move |db| Ok(row(db, sql, [], read)?.unwrap_or_default())).await
     }
 }
 

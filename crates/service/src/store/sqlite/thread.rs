@@ -1,6 +1,8 @@
-//! Threads that own SQLite connections: one writer that commits in groups, and readers beside it.
+//! Threads that own SQLite connections: one writer that commits in groups, a reader and a copier
+//! of the log beside it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{RecvTimeoutError, Sender};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -8,10 +10,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::execute;
 use crate::store::{Result, StoreError};
 
+const CHECKPOINT_PERIOD: Duration = Duration::from_millis(250);
 /// Calls waiting for a thread; more are refused, so that overload is told instead of hoarded.
 const QUEUE_MAX: usize = 8_192;
-/// Reads taken at once by one reader.
-const READS_MAX: usize = 64;
 
 /// The way to a thread: hand in a closure, get its result.
 #[derive(Clone)]
@@ -130,32 +131,35 @@ pub(super) fn spawn_writer(
     Calls(sender)
 }
 
-/// Readers see the last commit and never wait for the writer.
-pub(super) fn spawn_readers(connections: Vec<Connection>) -> Calls {
-    let (sender, waiting) = mpsc::channel::<Box<dyn Member>>(QUEUE_MAX);
-    let waiting = Arc::new(Mutex::new(waiting));
-    for db in connections {
-        let waiting = Arc::clone(&waiting);
-        let body = move || {
-            let mut batch = Vec::with_capacity(READS_MAX);
-            loop {
-                let taken = waiting
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .blocking_recv_many(&mut batch, READS_MAX);
-                if taken == 0 {
-                    return;
-                }
-                for mut member in batch.drain(..) {
-                    // Its caller is told the result; there is nothing to undo.
-                    let _ = member.run(&db);
-                    member.answer(&Ok(()));
-                }
-            }
-        };
-        start_thread("svc-store-reader", body);
-    }
+/// Sees the last commit and never waits for the writer.
+pub(super) fn spawn_reader(db: Connection) -> Calls {
+    let (sender, mut waiting) = mpsc::channel::<Box<dyn Member>>(QUEUE_MAX);
+    let body = move || {
+        while let Some(mut member) = waiting.blocking_recv() {
+            // Its caller is told the result; there is nothing to undo.
+            let _ = member.run(&db);
+            member.answer(&Ok(()));
+        }
+    };
+    start_thread("svc-store-reader", body);
     Calls(sender)
+}
+
+/// Ends the checkpointing thread when it is dropped.
+pub(super) struct Checkpoints(#[expect(dead_code, reason = "its end is the signal")] Sender<()>);
+
+/// Copies the log back into the database beside the writer, so that the writer, which must do it
+/// when the log is full, finds little left to do and nobody waits for it.
+pub(super) fn spawn_checkpointer(db: Connection) -> Checkpoints {
+    let (sender, stopped) = std::sync::mpsc::channel();
+    let body = move || {
+        while stopped.recv_timeout(CHECKPOINT_PERIOD) == Err(RecvTimeoutError::Timeout) {
+            // A busy or failing checkpoint is tried again; the writer's own would tell of a fault.
+            let _ = db.query_row("pragma wal_checkpoint(passive)", [], |_| Ok(()));
+        }
+    };
+    start_thread("svc-store-checkpoint", body);
+    Checkpoints(sender)
 }
 
 fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) {
