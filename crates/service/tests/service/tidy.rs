@@ -11,7 +11,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("app", &["config", "domain", "keys", "store"]),
     ("credentials", &["app", "domain", "store"]),
     ("orders", &["app", "domain", "store"]),
-    ("http", &["app", "config", "domain", "keys", "orders", "store"]),
+    ("http", &["app", "config", "domain", "orders", "store"]),
     ("partner", &["app", "domain", "http", "orders", "store"]),
     ("ops", &["app", "domain", "http", "orders", "store"]),
     ("server", &["app", "config", "domain", "http", "ops", "orders", "partner", "store"]),

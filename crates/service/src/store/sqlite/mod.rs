@@ -11,7 +11,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::{Options, Result, StoreError};
-use thread::{Calls, Checkpoints};
+use thread::Calls;
 
 mod migrations {
     refinery::embed_migrations!("src/store/migrations/sqlite");
@@ -33,7 +33,6 @@ pub(super) struct Sqlite {
     lookups: Lookups,
     /// For whatever reads more than a row.
     reader: Calls,
-    _checkpoints: Checkpoints,
     path: PathBuf,
 }
 
@@ -71,7 +70,6 @@ impl Sqlite {
         make_durable(&writer)?;
         check_pages(&writer, path)?;
         migrate(&mut writer)?;
-        let checkpointer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let reader = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let lookups = (0..cores)
@@ -81,7 +79,6 @@ impl Sqlite {
             writer: thread::spawn_writer(writer, options.batch_max, options.batch_size.clone()),
             lookups: Lookups(lookups),
             reader: thread::spawn_reader(reader),
-            _checkpoints: thread::spawn_checkpointer(checkpointer),
             path: path.to_owned(),
         })
     }

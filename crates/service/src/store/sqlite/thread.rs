@@ -1,8 +1,4 @@
-//! Threads that own SQLite connections: one writer that commits in groups, a reader and a copier
-//! of the log beside it.
-
-use std::sync::mpsc::{RecvTimeoutError, Sender};
-use std::time::Duration;
+//! Threads that own SQLite connections: one writer that commits in groups, and a reader beside it.
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -10,7 +6,6 @@ use tokio::sync::{mpsc, oneshot};
 use super::execute;
 use crate::store::{Result, StoreError};
 
-const CHECKPOINT_PERIOD: Duration = Duration::from_millis(250);
 /// Calls waiting for a thread; more are refused, so that overload is told instead of hoarded.
 const QUEUE_MAX: usize = 8_192;
 
@@ -143,23 +138,6 @@ pub(super) fn spawn_reader(db: Connection) -> Calls {
     };
     start_thread("svc-store-reader", body);
     Calls(sender)
-}
-
-/// Ends the checkpointing thread when it is dropped.
-pub(super) struct Checkpoints(#[expect(dead_code, reason = "its end is the signal")] Sender<()>);
-
-/// Copies the log back into the database beside the writer, so that the writer, which must do it
-/// when the log is full, finds little left to do and nobody waits for it.
-pub(super) fn spawn_checkpointer(db: Connection) -> Checkpoints {
-    let (sender, stopped) = std::sync::mpsc::channel();
-    let body = move || {
-        while stopped.recv_timeout(CHECKPOINT_PERIOD) == Err(RecvTimeoutError::Timeout) {
-            // A busy or failing checkpoint is tried again; the writer's own would tell of a fault.
-            let _ = db.query_row("pragma wal_checkpoint(passive)", [], |_| Ok(()));
-        }
-    };
-    start_thread("svc-store-checkpoint", body);
-    Checkpoints(sender)
 }
 
 fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) {
