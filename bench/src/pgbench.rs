@@ -11,8 +11,8 @@ const SCRIPT: &str = include_str!("insert_order.sql");
 const CLIENTS: [u32; 4] = [8, 16, 32, 64];
 
 /// The best rate over several numbers of clients, and that number.
-pub(crate) async fn best_inserts_per_s(seconds: u32) -> anyhow::Result<(f64, u32)> {
-    let data = Data::fresh(crate::Engine::Postgres, "pgbench").await?;
+pub(crate) async fn best_inserts_per_s(round: u64, seconds: u32) -> anyhow::Result<(f64, u32)> {
+    let data = Data::fresh(crate::Engine::Postgres, &format!("pgbench_{round}")).await?;
     let migrated = Command::new(own_directory()?.join("svc"))
         .args(["migrate", "--database", &data.url])
         .output()

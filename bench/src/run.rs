@@ -61,7 +61,7 @@ pub(crate) async fn run(scenario: Scenario, args: &Args) -> anyhow::Result<()> {
         }
         if scenario == Scenario::Create && args.engine == Engine::Postgres {
             let seconds = args.seconds.ceil() as u32;
-            let (rate, clients) = pgbench::best_inserts_per_s(seconds).await?;
+            let (rate, clients) = pgbench::best_inserts_per_s(round, seconds).await?;
             eprintln!("  pgbench: {rate:.0} inserts/s with {clients} clients");
             inserts.push(rate);
         }
