@@ -7,7 +7,7 @@ use utoipa::openapi::OpenApi;
 use crate::http::ALL_ERRORS;
 
 /// The hash is of the style in `templates/docs.html`; a test holds the two together.
-pub(super) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-0r45kXXO6/mZLUNO7fiJC+FqCpTEafNG4DV3oYf/vow='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+pub(super) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-TTdJFs18X6oNAwhE6DeJgCaC1SJ+MUtPe3WnooZWnSo='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 #[derive(Template)]
 #[template(path = "docs.html")]
@@ -23,18 +23,24 @@ struct Operation {
     id: String,
     method: String,
     path: String,
-    summary: String,
+    summary: Vec<Span>,
     parameters: Vec<Field>,
     body: Vec<Field>,
     body_type: String,
-    responses: Vec<(String, String)>,
+    responses: Vec<(String, Vec<Span>)>,
+}
+
+/// A piece of a description; what stood between backticks is code.
+struct Span {
+    text: String,
+    code: bool,
 }
 
 struct Field {
     name: String,
     kind: String,
     required: bool,
-    text: String,
+    text: Vec<Span>,
     example: String,
 }
 
@@ -71,7 +77,9 @@ fn read(document: &Value, path: &str, method: &str, operation: &Value) -> Operat
         id: string(operation.get("operationId")),
         method: method.to_uppercase(),
         path: path.to_owned(),
-        summary: [string(operation.get("summary")), string(operation.get("description"))].join(" "),
+        summary: spans(
+            &[string(operation.get("summary")), string(operation.get("description"))].join(" "),
+        ),
         parameters: operation["parameters"]
             .as_array()
             .into_iter()
@@ -91,7 +99,7 @@ fn read(document: &Value, path: &str, method: &str, operation: &Value) -> Operat
             .as_object()
             .into_iter()
             .flatten()
-            .map(|(status, response)| (status.clone(), string(response.get("description"))))
+            .map(|(status, response)| (status.clone(), spans(&string(response.get("description")))))
             .collect(),
     }
 }
@@ -123,7 +131,7 @@ fn field(name: &str, described: &Value, schema: &Value, required: bool) -> Field
         name: name.to_owned(),
         kind,
         required,
-        text: string(described.get("description")),
+        text: spans(&string(described.get("description"))),
         example: string(schema.get("example").or(schema["examples"].get(0))),
     }
 }
@@ -131,6 +139,11 @@ fn field(name: &str, described: &Value, schema: &Value, required: bool) -> Field
 fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let reference = schema["$ref"].as_str().and_then(|path| path.strip_prefix('#'));
     reference.and_then(|path| document.pointer(path)).unwrap_or(schema)
+}
+
+fn spans(description: &str) -> Vec<Span> {
+    let pieces = description.split('`').enumerate();
+    pieces.map(|(place, text)| Span { text: text.to_owned(), code: place % 2 == 1 }).collect()
 }
 
 fn string(value: Option<&Value>) -> String {
