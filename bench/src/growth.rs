@@ -25,7 +25,10 @@ const WARM_UP_S: f64 = 2.0;
 pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let few = measure(args, FEW).await?;
     let many = measure(args, args.orders).await?;
-    let mut text = report::heading(&format!("growth on {:?}", args.engine).to_lowercase());
+    let mut text = report::heading(
+        &format!("growth on {:?}", args.engine).to_lowercase(),
+        "One measurement each.",
+    );
     text += "| orders stored | create/s | query/s | memory |\n|---|---|---|---|\n";
     for (stored, (create, query)) in [(FEW, &few), (args.orders, &many)] {
         text += &format!(

@@ -69,7 +69,7 @@ fn markdown(report: &Report<'_>) -> String {
             names.push(&side.name);
         }
     }
-    let mut text = heading(report.title);
+    let mut text = heading(report.title, "Median of the rounds.");
     text += "| | requests/s (min–max) | p50 | p99 | memory | processor | × bare |\n";
     text += "|---|---|---|---|---|---|---|\n";
     for name in names {
@@ -116,8 +116,9 @@ fn ratios(sides: &[Side], name: &str) -> Spread {
     Spread::of(rates(name).iter().zip(rates("bare")).map(|(own, bare)| own / bare).collect())
 }
 
-pub(crate) fn heading(title: &str) -> String {
-    format!("## {title}\n\nMedian of the rounds. Machine: {}. Commit: {}.\n\n", machine(), commit())
+/// `basis` says what one figure stands for.
+pub(crate) fn heading(title: &str, basis: &str) -> String {
+    format!("## {title}\n\n{basis} Machine: {}. Commit: {}.\n\n", machine(), commit())
 }
 
 fn machine() -> String {

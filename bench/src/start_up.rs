@@ -23,7 +23,10 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         resident_mb.push(server.resident_bytes()? as f64 / 1e6);
     }
     let (ready, resident) = (Spread::of(ready_ms), Spread::of(resident_mb));
-    let mut text = report::heading(&format!("start on {:?}", args.engine).to_lowercase());
+    let mut text = report::heading(
+        &format!("start on {:?}", args.engine).to_lowercase(),
+        "Median of the rounds.",
+    );
     text += &format!(
         "Ready after {:.0} ms ({:.0}–{:.0}); idle memory {:.1} MB (at most {:.1}).\n",
         ready.median, ready.min, ready.max, resident.median, resident.max
