@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use jiff::SignedDuration;
 use secrecy::ExposeSecret;
 use serde::Serialize;
-use svc_service::credentials;
+use svc_service::credentials::{self, Takeover};
 use svc_service::domain::{ApplicationUuid, ClientId, PublishableKey};
 use svc_service::store::PendingEvent;
 
@@ -61,10 +61,16 @@ pub(crate) struct List {
 }
 
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  svc application rotate-webhook-secret pk_test_0b6f…             in peace: both secrets for a day
+  svc application rotate-webhook-secret pk_test_0b6f… --switch-after 0s --overlap 0s   it leaked")]
 pub(crate) struct Rotate {
     /// The applicationUUID or the publishable key
     application: String,
-    /// How long the old secret still signs beside the new one
+    /// When x-svc-content-token changes over to the new secret
+    #[arg(long, default_value = "1h", value_name = "TIME")]
+    switch_after: SignedDuration,
+    /// How long webhook-signature carries the old secret's signature beside the new one's
     #[arg(long, default_value = "24h", value_name = "TIME")]
     overlap: SignedDuration,
     #[command(flatten)]
@@ -126,14 +132,20 @@ async fn list(args: List) -> anyhow::Result<()> {
 
 async fn rotate(args: Rotate) -> anyhow::Result<()> {
     let app = open(&args.data).await?;
-    let uuid = match PublishableKey::parse(&args.application) {
-        Some(key) => key.application_uuid().clone(),
-        None => ApplicationUuid::parse(args.application.clone())
-            .map_err(|issue| anyhow!("the application id {issue}"))?,
-    };
-    let secret = credentials::rotate_webhook_secret(&app, &uuid, args.overlap).await?;
+    let uuid = application_uuid(&args.application)?;
+    let takeover = Takeover { switch_after: args.switch_after, overlap: args.overlap };
+    let secret = credentials::rotate_webhook_secret(&app, &uuid, takeover).await?;
     print(args.json, &PublishableKey::new(app.environment, uuid), secret.expose_secret());
     Ok(())
+}
+
+/// People copy the key or the id, whichever they see.
+pub(crate) fn application_uuid(text: &str) -> anyhow::Result<ApplicationUuid> {
+    match PublishableKey::parse(text) {
+        Some(key) => Ok(key.application_uuid().clone()),
+        None => ApplicationUuid::parse(text.to_owned())
+            .map_err(|issue| anyhow!("the application id {issue}")),
+    }
 }
 
 fn print(json: bool, key: &PublishableKey, webhook_secret: &str) {

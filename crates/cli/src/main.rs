@@ -10,6 +10,7 @@ mod output;
 mod partner;
 mod serve;
 mod settings;
+mod webhook;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,9 @@ enum Command {
     /// Create and list applications, rotate their webhook secrets
     #[command(subcommand)]
     Application(application::Command),
+    /// List, show and replay webhooks
+    #[command(subcommand)]
+    Webhook(webhook::Command),
     /// Create the database or bring it up to date
     Migrate(migrate::Args),
     /// Copy the embedded database while the service runs
@@ -76,6 +80,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Serve(args) => serve::run(args).await,
         Command::Partner(command) => partner::run(command).await,
         Command::Application(command) => application::run(command).await,
+        Command::Webhook(command) => webhook::run(command).await,
         Command::Migrate(args) => migrate::run(args).await,
         Command::Backup(args) => backup::run(args).await,
         Command::Keygen => keygen::run(),

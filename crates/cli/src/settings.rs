@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use ipnet::IpNet;
 use secrecy::SecretString;
 use serde::Deserialize;
-use svc_service::config::{Config, Limits, TlsFiles};
+use svc_service::config::{Config, Limits, TlsFiles, WebhookConfig};
 use svc_service::domain::Environment;
 use svc_service::store::{Database, Options, Store};
 
@@ -64,6 +64,17 @@ pub(crate) struct ServiceArgs {
         default_missing_value = "true",
     )]
     pub private_webhook_targets: Option<bool>,
+    /// Name server to ask for merchants' addresses; may be repeated [default: the machine's]
+    #[arg(
+        long = "webhook-dns",
+        env = "SVC_SERVER_WEBHOOK_DNS",
+        value_name = "ADDR",
+        value_delimiter = ','
+    )]
+    pub webhook_dns: Vec<SocketAddr>,
+    /// Sandbox only: certificate authorities (PEM) to trust beside the machine's
+    #[arg(long, env = "SVC_SERVER_WEBHOOK_CA", value_name = "FILE")]
+    pub webhook_ca: Option<PathBuf>,
     /// Most writes in one commit; 1 switches group commit off [default: 512]
     #[arg(long, env = "SVC_SERVER_COMMIT_BATCH_MAX", value_name = "N", hide = true)]
     pub commit_batch_max: Option<usize>,
@@ -98,6 +109,9 @@ struct File {
     #[serde(default)]
     trusted_proxies: Vec<IpNet>,
     private_webhook_targets: Option<bool>,
+    #[serde(default)]
+    webhook_dns: Vec<SocketAddr>,
+    webhook_ca: Option<PathBuf>,
     commit_batch_max: Option<usize>,
     master_key: Option<String>,
     master_key_file: Option<PathBuf>,
@@ -168,6 +182,7 @@ impl ServiceArgs {
                 .private_webhook_targets
                 .or(file.private_webhook_targets)
                 .unwrap_or(false),
+            webhooks: webhooks(self, &file),
             master_key: master_key(&file)?,
             limits: limits(self, &file),
             commit_batch_max: self
@@ -246,6 +261,14 @@ fn tls(args: &ServiceArgs, file: &File) -> anyhow::Result<Option<TlsFiles>> {
         }
         (None, None) => Ok(None),
         _ => bail!("TLS needs both tls_cert and tls_key"),
+    }
+}
+
+fn webhooks(args: &ServiceArgs, file: &File) -> WebhookConfig {
+    let servers = if args.webhook_dns.is_empty() { &file.webhook_dns } else { &args.webhook_dns };
+    WebhookConfig {
+        name_servers: servers.clone(),
+        certificates: args.webhook_ca.as_ref().or(file.webhook_ca.as_ref()).cloned(),
     }
 }
 

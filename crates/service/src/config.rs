@@ -21,6 +21,7 @@ pub struct Config {
     pub trusted_proxies: Vec<IpNet>,
     /// Sandbox only: webhooks may go to this machine and private networks.
     pub private_webhook_targets: bool,
+    pub webhooks: WebhookConfig,
     /// 32 bytes in base64; the sandbox makes its own when there is none.
     pub master_key: Option<SecretString>,
     pub limits: Limits,
@@ -28,6 +29,15 @@ pub struct Config {
     pub commit_batch_max: usize,
     /// Whether a missing SQLite file is made, or refused as a probable mistake.
     pub create_database: bool,
+}
+
+/// How merchants are reached.
+#[derive(Clone, Debug, Default)]
+pub struct WebhookConfig {
+    /// Who is asked for the addresses of merchants; none means the machine's own name servers.
+    pub name_servers: Vec<SocketAddr>,
+    /// Sandbox only: a PEM file of certificate authorities to trust beside the machine's.
+    pub certificates: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug)]
@@ -72,6 +82,8 @@ pub enum ConfigError {
     PlainHttp,
     #[error("production never sends webhooks to private addresses: remove private_webhook_targets")]
     PrivateTargets,
+    #[error("production trusts the machine's certificate authorities only: remove webhook_ca")]
+    WebhookCertificates,
     #[error("production needs an https --public-url")]
     PublicUrl,
     #[error(
@@ -92,6 +104,7 @@ impl Config {
             tls: None,
             trusted_proxies: Vec::new(),
             private_webhook_targets: false,
+            webhooks: WebhookConfig::default(),
             master_key: None,
             limits: Limits::default(),
             commit_batch_max: Self::COMMIT_BATCH_MAX,
@@ -109,6 +122,9 @@ impl Config {
         }
         if self.private_webhook_targets {
             return Err(ConfigError::PrivateTargets);
+        }
+        if self.webhooks.certificates.is_some() {
+            return Err(ConfigError::WebhookCertificates);
         }
         if self.public_url.as_ref().is_none_or(|url| url.scheme() != "https") {
             return Err(ConfigError::PublicUrl);
@@ -151,6 +167,10 @@ mod tests {
         };
         assert_eq!(refused(|c| c.trusted_proxies.clear()), ConfigError::PlainHttp);
         assert_eq!(refused(|c| c.private_webhook_targets = true), ConfigError::PrivateTargets);
+        assert_eq!(
+            refused(|c| c.webhooks.certificates = Some("ca.pem".into())),
+            ConfigError::WebhookCertificates
+        );
         assert_eq!(refused(|c| c.public_url = None), ConfigError::PublicUrl);
     }
 

@@ -7,7 +7,9 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::app::App;
 use crate::domain::{ApplicationUuid, ClientId, PublishableKey};
-use crate::store::{NewApplication, NewPartner, PendingEvent, Rotation, StoreError};
+use crate::store::{
+    NewApplication, NewPartner, PendingEvent, Rotation, StoreError, WebhookRotation,
+};
 
 /// Everything a new partner needs. The secrets are shown once and exist nowhere else in the clear.
 #[derive(Debug)]
@@ -63,14 +65,35 @@ pub async fn create_application(
     Ok(issued)
 }
 
+/// How a new webhook secret takes over, counted from now.
+#[derive(Clone, Copy, Debug)]
+pub struct Takeover {
+    /// From then on the signature of spec 5.3 is made with the new secret.
+    pub switch_after: SignedDuration,
+    /// Until then the Standard Webhooks header carries a signature of the old one too.
+    pub overlap: SignedDuration,
+}
+
+/// Both secrets sign while the old one lasts, so that a merchant can change over without losing
+/// an event.
 pub async fn rotate_webhook_secret(
     app: &App,
     application: &ApplicationUuid,
-    overlap: SignedDuration,
+    takeover: Takeover,
 ) -> Result<SecretString, StoreError> {
+    if takeover.switch_after > takeover.overlap {
+        return Err(StoreError::Refused(
+            "the new secret must take over before the old one ends: choose a longer overlap or an \
+             earlier switch"
+                .into(),
+        ));
+    }
     let secret = webhook_secret(app);
-    let sealed = app.keys.seal(secret.expose_secret(), app.random.bytes());
-    app.store.rotate_webhook_secret(application.as_str(), rotation(app, sealed, overlap)).await?;
+    let Rotation { secret: sealed, previous_until, at } =
+        rotation(app, app.keys.seal(secret.expose_secret(), app.random.bytes()), takeover.overlap);
+    let switch_at = at.saturating_add(takeover.switch_after).unwrap_or(at);
+    let rotation = WebhookRotation { secret: sealed, switch_at, previous_until, at };
+    app.store.rotate_webhook_secret(application.as_str(), rotation).await?;
     Ok(secret)
 }
 

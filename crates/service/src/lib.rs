@@ -11,5 +11,7 @@ pub mod keys;
 mod ops;
 pub mod orders;
 mod partner;
+mod sandbox;
 pub mod server;
 pub mod store;
+pub mod webhook;

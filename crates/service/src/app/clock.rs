@@ -1,20 +1,37 @@
 //! The only place that asks what time it is.
 
-use jiff::Timestamp;
+use std::sync::atomic::{AtomicI64, Ordering};
 
+use jiff::{SignedDuration, Timestamp};
+
+/// The service's clock. A sandbox may move it forward; a standing one moves only when told to.
 #[derive(Debug)]
-pub struct Clock(());
+pub struct Clock {
+    standing_at: Option<Timestamp>,
+    ahead_ms: AtomicI64,
+}
 
 impl Clock {
     pub fn system() -> Self {
-        Self(())
+        Self { standing_at: None, ahead_ms: AtomicI64::new(0) }
+    }
+
+    /// For weeks in a moment: every test that needs the schedule.
+    pub fn standing(at: Timestamp) -> Self {
+        Self { standing_at: Some(at), ahead_ms: AtomicI64::new(0) }
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the one clock of the service")]
     pub fn now(&self) -> Timestamp {
         // Whole milliseconds, as stored: a time read back equals the time that was written.
-        let now = Timestamp::now();
-        Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
+        let base = self.standing_at.unwrap_or_else(Timestamp::now).as_millisecond();
+        let ahead = self.ahead_ms.load(Ordering::Acquire);
+        Timestamp::from_millisecond(base.saturating_add(ahead)).unwrap_or(Timestamp::MAX)
+    }
+
+    pub fn advance(&self, by: SignedDuration) {
+        let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX).max(0);
+        self.ahead_ms.fetch_add(by_ms, Ordering::AcqRel);
     }
 
     /// For measuring how long something took; never for deciding when something is due.

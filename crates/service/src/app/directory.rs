@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::domain::{ApplicationUuid, ClientId};
+use crate::domain::{ApplicationId, ApplicationUuid, ClientId};
 use crate::store::{Application, Directory, Partner, Result, Store};
 
 pub struct DirectoryCache {
@@ -21,6 +21,7 @@ pub struct Known {
     version: i64,
     partners: HashMap<ClientId, Arc<Partner>>,
     applications: HashMap<ApplicationUuid, Arc<Application>>,
+    by_id: HashMap<ApplicationId, Arc<Application>>,
 }
 
 impl Known {
@@ -31,10 +32,15 @@ impl Known {
     pub fn application(&self, uuid: &ApplicationUuid) -> Option<&Arc<Application>> {
         self.applications.get(uuid)
     }
+
+    pub fn application_by_id(&self, id: ApplicationId) -> Option<&Arc<Application>> {
+        self.by_id.get(&id)
+    }
 }
 
 impl From<Directory> for Known {
     fn from(read: Directory) -> Self {
+        let applications: Vec<_> = read.applications.into_iter().map(Arc::new).collect();
         Self {
             version: read.version,
             partners: read
@@ -42,10 +48,10 @@ impl From<Directory> for Known {
                 .into_iter()
                 .map(|partner| (partner.client_id.clone(), Arc::new(partner)))
                 .collect(),
-            applications: read
-                .applications
+            by_id: applications.iter().map(|found| (found.id, Arc::clone(found))).collect(),
+            applications: applications
                 .into_iter()
-                .map(|application| (application.uuid.clone(), Arc::new(application)))
+                .map(|application| (application.uuid.clone(), application))
                 .collect(),
         }
     }

@@ -19,13 +19,24 @@ pub struct Metrics {
     pub token_failures: Counter,
     pub outbox_depth: Gauge,
     pub outbox_oldest_age: Gauge,
+    webhook_attempts: [Counter; WEBHOOK_OUTCOMES.len()],
+    webhook_durations: Histogram,
+    pub webhook_first_attempt_lag: Histogram,
+    pub webhooks_in_flight: Gauge,
+    pub webhook_breakers_open: Gauge,
 }
 
+/// How an attempt to deliver a webhook can end; the first is success.
+const WEBHOOK_OUTCOMES: [&str; 9] =
+    ["delivered", "status", "timeout", "connect", "tls", "dns", "refused", "broken", "unsigned"];
+
 /// The routes by which requests are counted; whatever else is asked for is the last one.
-pub const ROUTES: [&str; 9] = [
+pub const ROUTES: [&str; 11] = [
     "/svcpartner/createPaymentOrder",
     "/svcpartner/paymentByExternalTransaction",
     "/token",
+    "/svcpartner/events",
+    "/sandbox/simulate",
     "/livez",
     "/readyz",
     "/metrics",
@@ -59,11 +70,12 @@ impl Metrics {
             |name: &'static str| recorder.register_counter(&Key::from_static_name(name), &META);
         let gauge =
             |name: &'static str| recorder.register_gauge(&Key::from_static_name(name), &META);
+        let histogram =
+            |name: &'static str| recorder.register_histogram(&Key::from_static_name(name), &META);
         Self {
             handle: recorder.handle(),
             routes: ROUTES.map(|route| route_metrics(&recorder, route)),
-            batch_size: recorder
-                .register_histogram(&Key::from_static_name("svc_store_batch_size"), &META),
+            batch_size: histogram("svc_store_batch_size"),
             orders_created: counter("svc_orders_created_total"),
             orders_replayed: counter("svc_orders_replayed_total"),
             tokens_issued: counter("svc_tokens_issued_total"),
@@ -75,6 +87,15 @@ impl Metrics {
                 recorder.register_counter(&key, &META)
             }),
             outbox_oldest_age: gauge("svc_outbox_oldest_age_seconds"),
+            webhook_attempts: WEBHOOK_OUTCOMES.map(|outcome| {
+                let labels = vec![Label::from_static_parts("outcome", outcome)];
+                let key = Key::from_parts("svc_webhook_attempts_total", labels);
+                recorder.register_counter(&key, &META)
+            }),
+            webhook_durations: histogram("svc_webhook_attempt_duration_seconds"),
+            webhook_first_attempt_lag: histogram("svc_webhook_first_attempt_lag_seconds"),
+            webhooks_in_flight: gauge("svc_webhooks_in_flight"),
+            webhook_breakers_open: gauge("svc_webhook_breakers_open"),
         }
     }
 
@@ -98,6 +119,15 @@ impl Metrics {
             Status::Cancelled => self.transitions[1].increment(1),
             Status::Pending => {}
         }
+    }
+
+    /// One attempt to deliver a webhook; `failure` is one of `WEBHOOK_OUTCOMES`.
+    pub fn webhook_attempt(&self, failure: Option<&'static str>, took: Duration) {
+        let outcome = failure.unwrap_or(WEBHOOK_OUTCOMES[0]);
+        if let Some(place) = WEBHOOK_OUTCOMES.iter().position(|known| *known == outcome) {
+            self.webhook_attempts[place].increment(1);
+        }
+        self.webhook_durations.record(took.as_secs_f64());
     }
 
     pub fn render(&self) -> String {
@@ -135,6 +165,7 @@ fn describe(recorder: &PrometheusRecorder) {
         ("svc_order_transitions_total", "Orders settled, by new status."),
         ("svc_tokens_issued_total", "Access tokens issued."),
         ("svc_token_failures_total", "Token requests with wrong credentials."),
+        ("svc_webhook_attempts_total", "Attempts to deliver a webhook, by how they ended."),
     ];
     for (counter, text) in counters {
         recorder.describe_counter(name(counter), None, text.into());
@@ -142,6 +173,11 @@ fn describe(recorder: &PrometheusRecorder) {
     let histograms = [
         ("svc_http_request_duration_seconds", "Time from request head to answer."),
         ("svc_store_batch_size", "Writes committed together."),
+        ("svc_webhook_attempt_duration_seconds", "Time an attempt to deliver a webhook took."),
+        (
+            "svc_webhook_first_attempt_lag_seconds",
+            "From the commit of an event to its first attempt.",
+        ),
     ];
     for (histogram, text) in histograms {
         recorder.describe_histogram(name(histogram), None, text.into());
@@ -149,6 +185,8 @@ fn describe(recorder: &PrometheusRecorder) {
     let gauges = [
         ("svc_outbox_depth", "Events waiting for delivery."),
         ("svc_outbox_oldest_age_seconds", "Age of the oldest event waiting for delivery."),
+        ("svc_webhooks_in_flight", "Webhooks being sent."),
+        ("svc_webhook_breakers_open", "Destinations that do not answer and only get probes."),
     ];
     for (gauge, text) in gauges {
         recorder.describe_gauge(name(gauge), None, text.into());

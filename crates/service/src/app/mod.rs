@@ -4,6 +4,7 @@ mod clock;
 mod directory;
 mod limits;
 mod metrics;
+mod outbox_bell;
 mod random;
 mod tokens;
 
@@ -14,6 +15,7 @@ pub use clock::Clock;
 pub use directory::{DirectoryCache, Known};
 pub use limits::{Limited, RateLimits};
 pub use metrics::{Metrics, ROUTES};
+pub use outbox_bell::OutboxBell;
 pub use random::Random;
 pub use tokens::{Token, TokenCache};
 
@@ -33,6 +35,7 @@ pub struct Tools {
     pub store: Store,
     pub keys: Keys,
     pub clock: Clock,
+    pub outbox_bell: OutboxBell,
     pub random: Random,
     pub directory: DirectoryCache,
     pub tokens: TokenCache,
@@ -63,6 +66,15 @@ pub enum StartError {
 impl App {
     /// Opens everything a service needs; nothing listens yet.
     pub async fn open(config: Config, database: &Database) -> Result<Self, StartError> {
+        Self::open_at(config, database, Clock::system()).await
+    }
+
+    /// The same by another clock.
+    pub async fn open_at(
+        config: Config,
+        database: &Database,
+        clock: Clock,
+    ) -> Result<Self, StartError> {
         let metrics = Metrics::new();
         let options = Options {
             batch_size: metrics.batch_size.clone(),
@@ -80,7 +92,8 @@ impl App {
             config,
             store,
             keys,
-            clock: Clock::system(),
+            clock,
+            outbox_bell: OutboxBell::default(),
             random,
             directory,
             tokens: TokenCache::default(),

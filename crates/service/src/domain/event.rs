@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 use ulid::Ulid;
 
-use super::{ExternalTransactionId, Kwanza, ReferenceNumber, Status};
+use super::{ApplicationId, ExternalTransactionId, Kwanza, ReferenceNumber, Status};
 
 /// Identifies one event across every attempt to deliver it (`webhook-id`).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EventId(String);
 
 impl EventId {
@@ -25,8 +25,33 @@ impl EventId {
         Self(stored)
     }
 
+    /// What a person or a partner gives us back.
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = text.strip_prefix("evt_")?.parse::<Ulid>().ok()?;
+        // One spelling only: ids are compared as texts.
+        Some(Self(format!("evt_{id}"))).filter(|parsed| parsed.0 == text)
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// Where events of an application go: events of one lane share connections, and the fate of the
+/// host at their end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Lane {
+    pub application: ApplicationId,
+    /// `scheme://host:port`.
+    pub origin: String,
+}
+
+impl Lane {
+    /// The URL is in its normal form, so the host ends at the third slash.
+    pub fn of(application: ApplicationId, webhook_url: &str) -> Self {
+        let host = webhook_url.find("://").map_or(0, |scheme| scheme + 3);
+        let end = webhook_url[host..].find('/').map_or(webhook_url.len(), |path| host + path);
+        Self { application, origin: webhook_url[..end].to_owned() }
     }
 }
 
@@ -122,6 +147,17 @@ mod tests {
             r#""referenceNumber":"01JC4E9V0000000000000000AB","amount":15000}}"#
         );
         assert_eq!(String::from_utf8(body()).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_lane_is_the_scheme_host_and_port() {
+        for (url, origin) in [
+            ("https://a.ao/hook", "https://a.ao"),
+            ("https://a.ao:8443/", "https://a.ao:8443"),
+            ("http://[::1]:3000/a/b?c=/d", "http://[::1]:3000"),
+        ] {
+            assert_eq!(Lane::of(ApplicationId(1), url).origin, origin);
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod text;
 pub use additional_info::{AdditionalInfo, AdditionalInfoError};
 pub use destination::{UrlIssue, UrlRules, is_public_address};
 pub use environment::{Environment, PublishableKey, UnknownEnvironment};
-pub use event::{Event, EventId, payment_event_body, sign, sign_standard};
+pub use event::{Event, EventId, Lane, payment_event_body, sign, sign_standard};
 pub use ids::{
     ApplicationId, ApplicationUuid, ClientId, ExternalTransactionId, IdIssue, PartnerId,
     ReferenceNumber,

@@ -39,6 +39,20 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     }
 }
 
+/// One field through its door; what is wrong is noted and the others go on.
+pub(crate) fn field<Given, Value, Fault: Into<Issue>>(
+    faults: &mut Vec<FieldFault>,
+    name: &'static str,
+    given: Option<Given>,
+    parse: impl FnOnce(Given) -> Result<Value, Fault>,
+) -> Option<Value> {
+    let parsed = match given {
+        Some(given) => parse(given).map_err(Into::into),
+        None => Err(Issue::Required),
+    };
+    parsed.map_err(|issue| faults.push(FieldFault::new(name, issue))).ok()
+}
+
 /// The pairs of a form body.
 pub(crate) async fn read_form(
     headers: &HeaderMap,

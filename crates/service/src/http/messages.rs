@@ -16,8 +16,12 @@ pub(crate) enum Issue {
     Duplicate,
     Empty,
     TooSmall,
-    TooLarge { max: i64 },
-    TooLong { max: usize },
+    TooLarge {
+        max: i64,
+    },
+    TooLong {
+        max: usize,
+    },
     NotAscii,
     ControlCharacters,
     KeyPrefix,
@@ -28,6 +32,8 @@ pub(crate) enum Issue {
     PrivateHost,
     Port,
     OwnHost,
+    /// The values it may have, as the reader writes them.
+    NotOneOf(&'static str),
 }
 
 impl Issue {
@@ -53,6 +59,7 @@ impl Issue {
             Self::PrivateHost => "private_host",
             Self::Port => "port_not_allowed",
             Self::OwnHost => "own_host",
+            Self::NotOneOf(_) => "not_one_of",
         }
     }
 
@@ -127,6 +134,7 @@ impl Issue {
                 "must name a public host; private addresses are accepted only by a sandbox with private_webhook_targets",
                 "doit désigner un serveur public ; les adresses privées ne sont acceptées que par une sandbox avec private_webhook_targets",
             ],
+            Self::NotOneOf(_) => ["tem de ser", "must be", "doit être"],
             Self::Port => [
                 "tem de usar a porta 80, 443 ou uma a partir de 1024 que não seja de uma base de dados",
                 "must use port 80, 443 or one from 1024 on that no database uses",
@@ -142,6 +150,7 @@ impl Issue {
         match self {
             Self::TooLarge { max } => format!("{text} {max}"),
             Self::TooLong { max } => format!("{text} {max}"),
+            Self::NotOneOf(values) => format!("{text} {values}"),
             _ => text.to_owned(),
         }
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::app::App;
-use crate::domain::{EventId, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Terms};
+use crate::domain::{
+    EventId, ExternalTransactionId, Lane, NewOrder, Order, ReferenceNumber, Terms,
+};
 use crate::store::{Application, Created, PendingEvent, StoreError};
 
 /// An order nobody chose an instrument for is given up after this long.
@@ -39,9 +41,14 @@ pub enum CreateError {
 pub async fn create(app: &App, request: OrderRequest) -> Result<Creation, CreateError> {
     for _ in 0..REFERENCE_TRIES {
         let new = assign(app, &request, app.clock.now());
+        let announced =
+            new.event.as_ref().map(|event| Lane::of(new.application, &event.webhook_url));
         match app.store.create_order(new).await? {
             Created::New(order) => {
                 app.metrics.orders_created.increment(1);
+                if let Some(lane) = announced {
+                    app.outbox_bell.ring(lane);
+                }
                 return Ok(Creation { order, replayed: false });
             }
             Created::Existing(order) => return replay(app, &request.terms, order),

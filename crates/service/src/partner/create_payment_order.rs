@@ -4,14 +4,14 @@ use axum::Extension;
 use axum::extract::State;
 use serde::Deserialize;
 
-use super::OrderData;
 use crate::app::App;
 use crate::domain::{
     AdditionalInfo, ApplicationUuid, ExternalTransactionId, Kwanza, Label, PayerId, Quantity,
     Terms, UrlRules,
 };
 use crate::http::{
-    ApiError, Body, Caller, Envelope, ErrorReply, Exchange, FieldFault, Issue, Reply,
+    ApiError, Body, Caller, Envelope, ErrorReply, Exchange, FieldFault, Issue, OrderData, Reply,
+    field,
 };
 use crate::orders::{self, OrderRequest};
 
@@ -126,18 +126,4 @@ fn parse(
         ) => Ok((uuid, id, Terms { payer_id, name, amount, quantity, additional_info })),
         _ => Err(ApiError::InvalidBody(faults)),
     }
-}
-
-/// One field through its door; what is wrong is noted and the others go on.
-fn field<Given, Value, Fault: Into<Issue>>(
-    faults: &mut Vec<FieldFault>,
-    name: &'static str,
-    given: Option<Given>,
-    parse: impl FnOnce(Given) -> Result<Value, Fault>,
-) -> Option<Value> {
-    let parsed = match given {
-        Some(given) => parse(given).map_err(Into::into),
-        None => Err(Issue::Required),
-    };
-    parsed.map_err(|issue| faults.push(FieldFault::new(name, issue))).ok()
 }

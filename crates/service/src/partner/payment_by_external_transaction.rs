@@ -2,10 +2,11 @@
 
 use axum::extract::{RawQuery, State};
 
-use super::OrderData;
 use crate::app::App;
 use crate::domain::{ApplicationUuid, ExternalTransactionId, IdIssue};
-use crate::http::{ApiError, Caller, Envelope, ErrorReply, FieldFault, Issue, Reply};
+use crate::http::{
+    ApiError, Caller, Envelope, ErrorReply, FieldFault, OrderData, Reply, parameter,
+};
 
 /// The state of an order: a fallback for a webhook that is late.
 #[utoipa::path(
@@ -56,17 +57,4 @@ fn parse(query: &str) -> Result<(ApplicationUuid, ExternalTransactionId), ApiErr
         )),
         _ => Err(ApiError::InvalidQuery(faults)),
     }
-}
-
-/// The one value of a parameter: none, an empty one and two are all the caller's mistake.
-fn parameter(faults: &mut Vec<FieldFault>, query: &str, name: &'static str) -> Option<String> {
-    let mut values =
-        form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name).map(|(_, v)| v);
-    let issue = match (values.next(), values.next()) {
-        (Some(value), None) if !value.is_empty() => return Some(value.into_owned()),
-        (Some(_), Some(_)) => Issue::Duplicate,
-        (Some(_), None) | (None, _) => Issue::Required,
-    };
-    faults.push(FieldFault::new(name, issue));
-    None
 }

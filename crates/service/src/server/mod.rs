@@ -6,10 +6,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
+use tokio::sync::oneshot;
 
 use crate::app::App;
 use crate::http::{ApiError, Listener};
-use crate::{ops, partner};
+use crate::webhook::{Dispatcher, SenderError};
+use crate::{ops, partner, sandbox};
 
 use crate::config::ConfigError;
 pub use crate::http::ListenerError;
@@ -20,17 +22,22 @@ pub enum BindError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Listener(#[from] ListenerError),
+    #[error(transparent)]
+    Sender(#[from] SenderError),
 }
 
 /// How often this node looks whether partners or applications changed; tokens of a disabled
 /// partner die within this.
 const DIRECTORY_PERIOD: Duration = Duration::from_secs(1);
+/// An attempt has five seconds, its record a few more.
+const DELIVERIES_TIMEOUT: Duration = Duration::from_secs(8);
 const FORGET_PERIOD: Duration = Duration::from_secs(60);
 
 /// A service that listens but does not answer yet.
 pub struct Server {
     app: App,
     listener: Listener,
+    dispatcher: Dispatcher,
     address: SocketAddr,
 }
 
@@ -46,11 +53,12 @@ pub enum Ended {
 impl Server {
     pub async fn bind(app: App) -> Result<Self, BindError> {
         app.config.check(app.environment)?;
+        let dispatcher = Dispatcher::new(app.clone())?;
         let asked = app.config.listen;
         let listener = Listener::bind(asked, app.config.tls.as_ref()).await?;
         let address =
             listener.address().map_err(|fault| ListenerError::Bind { address: asked, fault })?;
-        Ok(Self { app, listener, address })
+        Ok(Self { app, listener, dispatcher, address })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -60,6 +68,10 @@ impl Server {
     /// Serves until `stop` resolves or the store breaks; requests in progress are finished.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Ended {
         let workers = tokio::spawn(keep_house(self.app.clone()));
+        let (stop_delivering, told_to_stop) = oneshot::channel::<()>();
+        let dispatcher = tokio::spawn(self.dispatcher.run(async {
+            let _ = told_to_stop.await;
+        }));
         let app = self.app.clone();
         let mut ended = Ended::Stopped;
         let until = async {
@@ -70,6 +82,11 @@ impl Server {
         };
         self.listener.serve(self.app.clone(), router(self.app), until).await;
         workers.abort();
+        if ended == Ended::Stopped {
+            // Requests under way are finished and recorded, so that no lease is left behind.
+            let _ = stop_delivering.send(());
+            let _ = tokio::time::timeout(DELIVERIES_TIMEOUT, dispatcher).await;
+        }
         ended
     }
 }
@@ -77,6 +94,7 @@ impl Server {
 fn router(app: App) -> Router {
     Router::new()
         .merge(partner::routes())
+        .merge(sandbox::routes(app.environment))
         .merge(ops::routes(&openapi::document()))
         .fallback(async || ApiError::RouteNotFound)
         .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)

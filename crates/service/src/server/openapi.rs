@@ -6,7 +6,7 @@ use utoipa::openapi::{OpenApi as Document, PathsBuilder, RefOr, Schema};
 use utoipa::{Modify, OpenApi};
 
 use crate::http::ALL_ERRORS;
-use crate::partner;
+use crate::{partner, sandbox};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -20,12 +20,15 @@ use crate::partner;
         partner::token,
         partner::create_payment_order,
         partner::payment_by_external_transaction,
+        partner::events,
+        sandbox::simulate,
     ),
     modifiers(&Security, &ErrorValues),
     tags(
         (name = "Token", description = "Access tokens"),
         (name = "Orders", description = "Payment orders"),
-        (name = "Webhooks", description = "What we send you"),
+        (name = "Webhooks", description = "What we send you, and the same events to ask for"),
+        (name = "Sandbox", description = "Acting on your orders as payers would; not in production"),
     )
 )]
 struct Partner;
@@ -135,6 +138,8 @@ mod tests {
             "/paths/~1token/post",
             "/paths/~1svcpartner~1createPaymentOrder/post",
             "/paths/~1svcpartner~1paymentByExternalTransaction/get",
+            "/paths/~1svcpartner~1events/get",
+            "/paths/~1sandbox~1simulate/post",
             "/webhooks/payment/post",
             "/components/schemas/ErrorReply",
             "/components/schemas/WebhookData/properties/externalTransactionId",

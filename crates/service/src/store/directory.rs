@@ -2,14 +2,18 @@
 
 use jiff::Timestamp;
 
-use super::{Application, Partner, PartnerState, PendingEvent, Result, StoreError, time};
+use super::{
+    Application, Partner, PartnerState, PendingEvent, PreviousWebhookSecret, Result, StoreError,
+    time,
+};
 use crate::domain::{ApplicationId, ApplicationUuid, ClientId, PartnerId};
 
 pub(super) const PARTNER_COLUMNS: &str = "id, name, client_id, state, secret_hash, \
      previous_secret_hash, previous_secret_until_ms, epoch, created_at_ms";
 
 pub(super) const APPLICATION_COLUMNS: &str = "id, partner_id, uuid, name, webhook_secret, \
-     previous_webhook_secret, previous_webhook_secret_until_ms, pending_event, created_at_ms";
+     previous_webhook_secret, previous_webhook_secret_until_ms, webhook_secret_switch_at_ms, \
+     pending_event, created_at_ms";
 
 /// The audit row of a change of the directory.
 pub(super) struct Note<'a> {
@@ -73,6 +77,7 @@ pub(super) struct ApplicationRow {
     pub webhook_secret: Vec<u8>,
     pub previous_webhook_secret: Option<Vec<u8>>,
     pub previous_webhook_secret_until_ms: Option<i64>,
+    pub webhook_secret_switch_at_ms: Option<i64>,
     pub pending_event: String,
     pub created_at_ms: i64,
 }
@@ -89,7 +94,13 @@ impl ApplicationRow {
             previous_webhook_secret: previous(
                 self.previous_webhook_secret,
                 self.previous_webhook_secret_until_ms,
-            )?,
+            )?
+            .map(|(sealed, until)| -> Result<_> {
+                // Rotated before there was a choice: the new secret took over at once.
+                let switch_at = time(self.webhook_secret_switch_at_ms.unwrap_or(0))?;
+                Ok(PreviousWebhookSecret { sealed, switch_at, until })
+            })
+            .transpose()?,
             pending_event: PendingEvent::read(&self.pending_event)?,
             created_at: time(self.created_at_ms)?,
         })

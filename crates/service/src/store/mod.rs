@@ -4,6 +4,7 @@
 //! commit is durable. Nothing above this room sees a transaction.
 
 mod directory;
+mod outbox;
 mod postgres;
 mod records;
 mod sqlite;
@@ -18,10 +19,14 @@ use crate::domain::{
     ApplicationId, Change, ClientId, Environment, ExternalTransactionId, NewOrder, Order,
     ReferenceNumber,
 };
+pub use outbox::{
+    Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage,
+    LEASE_MS, LaneDue, LeaseToken, OutboxStats, Recorded, Verdict, Want,
+};
 pub use records::{
     Application, AuditRow, Committed, Created, Directory, ExceptionKind, NewApplication,
-    NewException, NewPartner, OutboxRow, OutboxStats, Partner, PartnerState, PendingEvent,
-    Rotation,
+    NewException, NewPartner, Partner, PartnerState, PendingEvent, PreviousWebhookSecret, Rotation,
+    WebhookRotation,
 };
 
 /// Where the data lives.
@@ -137,6 +142,7 @@ macro_rules! engine {
         }
     };
 }
+use engine;
 
 impl Store {
     /// Connects, checks that a commit is durable here, and brings the tables up to date.
@@ -206,16 +212,8 @@ impl Store {
         engine!(self.record_exception(exception))
     }
 
-    pub async fn events_of(&self, reference: &ReferenceNumber) -> Result<Vec<OutboxRow>> {
-        engine!(self.events_of(reference))
-    }
-
     pub async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
         engine!(self.audit_of(subject))
-    }
-
-    pub async fn outbox_stats(&self) -> Result<OutboxStats> {
-        engine!(self.outbox_stats())
     }
 
     /// Changes with every change of a partner or an application.
@@ -251,7 +249,7 @@ impl Store {
         engine!(self.create_application(application))
     }
 
-    pub async fn rotate_webhook_secret(&self, uuid: &str, rotation: Rotation) -> Result<()> {
+    pub async fn rotate_webhook_secret(&self, uuid: &str, rotation: WebhookRotation) -> Result<()> {
         engine!(self.rotate_webhook_secret(uuid, rotation))
     }
 

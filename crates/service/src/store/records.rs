@@ -96,9 +96,19 @@ pub struct Application {
     pub uuid: ApplicationUuid,
     pub name: String,
     pub webhook_secret: Vec<u8>,
-    pub previous_webhook_secret: Option<(Vec<u8>, Timestamp)>,
+    pub previous_webhook_secret: Option<PreviousWebhookSecret>,
     pub pending_event: PendingEvent,
     pub created_at: Timestamp,
+}
+
+/// A webhook secret on its way out.
+#[derive(Clone, Debug)]
+pub struct PreviousWebhookSecret {
+    pub sealed: Vec<u8>,
+    /// Until then it, and not its successor, makes the signature of spec 5.3.
+    pub switch_at: Timestamp,
+    /// Until then it signs beside its successor where there is room for two.
+    pub until: Timestamp,
 }
 
 #[derive(Clone, Debug)]
@@ -125,6 +135,15 @@ pub struct NewApplication {
 #[derive(Clone, Debug)]
 pub struct Rotation {
     pub secret: Vec<u8>,
+    pub previous_until: Timestamp,
+    pub at: Timestamp,
+}
+
+/// A new webhook secret (sealed) and how it takes over.
+#[derive(Clone, Debug)]
+pub struct WebhookRotation {
+    pub secret: Vec<u8>,
+    pub switch_at: Timestamp,
     pub previous_until: Timestamp,
     pub at: Timestamp,
 }
@@ -170,16 +189,6 @@ pub struct NewException {
     pub at: Timestamp,
 }
 
-/// An event as it waits, for those who look.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutboxRow {
-    pub id: String,
-    pub status: String,
-    pub body: Vec<u8>,
-    pub webhook_url: String,
-    pub state: String,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditRow {
     pub actor: String,
@@ -188,12 +197,6 @@ pub struct AuditRow {
     pub after: Option<String>,
     pub cause: String,
     pub request_id: String,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OutboxStats {
-    pub queued: i64,
-    pub oldest_created_at_ms: Option<i64>,
 }
 
 /// The columns of an order, in the order every `select` names them.

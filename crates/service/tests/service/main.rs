@@ -3,8 +3,10 @@
 
 mod create_payment_order;
 mod ops;
+mod outbox;
 mod payment_by_external_transaction;
 mod store;
 mod support;
 mod tidy;
 mod token;
+mod webhook;

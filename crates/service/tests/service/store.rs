@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::support::{
-    self, TestDatabase, at, cancel, confirm, new_order, on_both_engines, options,
+    self, TestDatabase, at, cancel, confirm, events_of, new_order, on_both_engines, options,
 };
 use jiff::SignedDuration;
 use svc_service::domain::*;
@@ -23,6 +23,7 @@ on_both_engines! {
     a_row_that_no_code_of_ours_writes_is_reported_not_believed,
     a_partner_is_born_with_an_application,
     rotation_keeps_the_previous_secret_and_raises_the_epoch,
+    a_webhook_secret_that_never_signed_alone_is_not_the_previous_one,
     every_change_of_the_directory_raises_its_version_and_is_audited,
     unknown_partners_and_taken_ids_are_named,
     a_database_belongs_to_one_environment,
@@ -120,11 +121,11 @@ async fn an_order_may_be_announced_as_it_is_stored(database: TestDatabase) {
     let (Created::New(loud), Created::New(quiet)) = (loud.unwrap(), quiet.unwrap()) else {
         panic!("both are new")
     };
-    let events = store.events_of(&loud.reference_number).await.unwrap();
+    let events = events_of(&store, &loud).await;
     let [event] = &events[..] else { panic!("{} events", events.len()) };
-    assert_eq!((event.status.as_str(), event.state.as_str()), ("PEN", "queued"));
+    assert_eq!((event.status, event.state), (Status::Pending, EventState::Queued));
     assert!(String::from_utf8_lossy(&event.body).contains(loud.reference_number.as_str()));
-    assert!(store.events_of(&quiet.reference_number).await.unwrap().is_empty());
+    assert!(events_of(&store, &quiet).await.is_empty());
     // A replay announces nothing.
     assert!(matches!(
         store.create_order(announced("order_1")).await.unwrap(),
@@ -160,10 +161,9 @@ async fn exactly_one_of_many_changes_wins(database: TestDatabase) {
         assert_eq!(losers, RACERS - 1);
         let settled = store.order_by_reference(&order.reference_number).await.unwrap().unwrap();
         assert_eq!(settled.status, *winner);
-        let events = store.events_of(&order.reference_number).await.unwrap();
+        let events = events_of(&store, &order).await;
         let [event] = &events[..] else { panic!("{} events", events.len()) };
-        assert_eq!(event.status, winner.code());
-        assert_eq!(event.state, "queued");
+        assert_eq!((event.status, event.state), (*winner, EventState::Queued));
         let audit = store.audit_of(order.reference_number.as_str()).await.unwrap();
         let [row] = &audit[..] else { panic!("{} audit rows", audit.len()) };
         assert_eq!(row.before.as_deref(), Some("PEN"));
@@ -206,8 +206,7 @@ async fn one_bad_member_never_fails_its_batch(database: TestDatabase) {
     }
     // A database-level fault in one member: this event id is taken by another order's event.
     let mut clashing = confirm(&good[39]);
-    clashing.event.id =
-        EventId::restore(store.events_of(&settled.reference_number).await.unwrap()[0].id.clone());
+    clashing.event.id = events_of(&store, &settled).await[0].id.clone();
     let mut unknown = confirm(&good[0]);
     unknown.reference_number = ReferenceNumber::assign(at(9), support::random());
     let calls: Vec<_> = good[..39]
@@ -306,7 +305,7 @@ async fn rotation_keeps_the_previous_secret_and_raises_the_epoch(database: TestD
     let client = ClientId::parse("client-a").unwrap();
     store.create_partner(new_partner("client-a", "uuid-a")).await.unwrap();
     store.rotate_partner_secret(&client, rotation(9)).await.unwrap();
-    store.rotate_webhook_secret("uuid-a", rotation(8)).await.unwrap();
+    store.rotate_webhook_secret("uuid-a", webhook_rotation(8, 0)).await.unwrap();
     store.set_partner_state(&client, PartnerState::Disabled, at(1)).await.unwrap();
     let directory = store.directory().await.unwrap();
     let partner = &directory.partners[0];
@@ -315,10 +314,32 @@ async fn rotation_keeps_the_previous_secret_and_raises_the_epoch(database: TestD
     assert_eq!((partner.epoch, partner.state), (3, PartnerState::Disabled));
     let application = &directory.applications[0];
     assert_eq!(application.webhook_secret, [8; 32]);
-    assert_eq!(
-        application.previous_webhook_secret,
-        Some((vec![2; 60], rotation(0).previous_until))
-    );
+    let previous = application.previous_webhook_secret.as_ref().unwrap();
+    assert_eq!(previous.sealed, [2; 60]);
+    assert_eq!((previous.switch_at, previous.until), (at(0), rotation(0).previous_until));
+}
+
+async fn a_webhook_secret_that_never_signed_alone_is_not_the_previous_one(database: TestDatabase) {
+    let store = database.store().await;
+    store.create_partner(new_partner("client-a", "uuid-a")).await.unwrap();
+    let previous = async || {
+        let application = store.directory().await.unwrap().applications.remove(0);
+        application.previous_webhook_secret.unwrap().sealed
+    };
+    store.rotate_webhook_secret("uuid-a", webhook_rotation(8, 60_000)).await.unwrap();
+    assert_eq!(previous().await, [2; 60]);
+    // Before the first rotation took over, another one: merchants still know the first secret only.
+    store.rotate_webhook_secret("uuid-a", webhook_rotation(9, 60_000)).await.unwrap();
+    assert_eq!(previous().await, [2; 60]);
+    let mut later = webhook_rotation(10, 120_000);
+    later.at = at(60_000);
+    store.rotate_webhook_secret("uuid-a", later).await.unwrap();
+    assert_eq!(previous().await, [9; 32]);
+}
+
+fn webhook_rotation(byte: u8, switch_ms: i64) -> WebhookRotation {
+    let Rotation { secret, previous_until, at: now } = rotation(byte);
+    WebhookRotation { secret, switch_at: at(switch_ms), previous_until, at: now }
 }
 
 async fn every_change_of_the_directory_raises_its_version_and_is_audited(database: TestDatabase) {

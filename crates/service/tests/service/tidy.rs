@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Each room and the rooms it may import. ARCHITECTURE.md draws the same table.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("domain", &[]),
     ("keys", &[]),
     ("config", &["domain"]),
@@ -13,8 +13,16 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("orders", &["app", "domain", "store"]),
     ("http", &["app", "config", "domain", "orders", "store"]),
     ("partner", &["app", "domain", "http", "orders", "store"]),
+    ("sandbox", &["app", "domain", "http", "orders", "store"]),
     ("ops", &["app", "domain", "http", "orders", "store"]),
-    ("server", &["app", "config", "domain", "http", "ops", "orders", "partner", "store"]),
+    ("webhook", &["app", "config", "domain", "keys", "store"]),
+    (
+        "server",
+        &[
+            "app", "config", "domain", "http", "ops", "orders", "partner", "sandbox", "store",
+            "webhook",
+        ],
+    ),
 ];
 
 const LINES_MAX: usize = 500;

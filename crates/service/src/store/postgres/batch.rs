@@ -68,6 +68,11 @@ impl<B: Batch> Batched<B> {
     }
 }
 
+/// One value of every member, as a parameter for `unnest`.
+pub(super) fn column<'a, T, V>(items: &'a [T], value: impl Fn(&'a T) -> V) -> Vec<V> {
+    items.iter().map(value).collect()
+}
+
 async fn answer_all<B: Batch>(
     pool: &Pool,
     items: &[B::Item],

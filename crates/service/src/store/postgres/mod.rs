@@ -3,6 +3,7 @@
 mod batch;
 mod directory;
 mod orders;
+mod outbox;
 
 use std::time::Duration;
 
@@ -37,6 +38,7 @@ pub(super) struct Postgres {
     creates: Batched<orders::CreateOrders>,
     changes: Batched<orders::Commits>,
     lookups: Batched<orders::Lookups>,
+    records: Batched<outbox::Records>,
 }
 
 impl Postgres {
@@ -50,6 +52,7 @@ impl Postgres {
         Ok(Self {
             creates: Batched::spawn(&pool, WRITERS, options.batch_max, size),
             changes: Batched::spawn(&pool, WRITERS, options.batch_max, size),
+            records: Batched::spawn(&pool, WRITERS, options.batch_max, size),
             lookups: Batched::spawn(&pool, READERS, options.batch_max, &metrics::Histogram::noop()),
             pool,
         })

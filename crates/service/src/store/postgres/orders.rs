@@ -5,15 +5,14 @@ use std::collections::HashMap;
 use deadpool_postgres::{Client, GenericClient};
 use tokio_postgres::Row;
 
-use super::batch::Batch;
+use super::batch::{Batch, column};
+use super::outbox::insert_events;
 use super::{Fault, Postgres};
 use crate::domain::{
-    ApplicationId, Change, Event, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Status,
+    ApplicationId, Change, ExternalTransactionId, Lane, NewOrder, Order, ReferenceNumber, Status,
 };
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
-use crate::store::{
-    AuditRow, Committed, Created, NewException, OutboxRow, OutboxStats, Result, StoreError,
-};
+use crate::store::{AuditRow, Committed, Created, NewException, Result, StoreError};
 
 impl Postgres {
     pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {
@@ -70,30 +69,6 @@ impl Postgres {
         Ok(added == 1)
     }
 
-    pub(in crate::store) async fn events_of(
-        &self,
-        reference: &ReferenceNumber,
-    ) -> Result<Vec<OutboxRow>> {
-        let rows = self
-            .client()
-            .await?
-            .query(
-                "select id, status, body, webhook_url, state from outbox
-                 where reference_number = $1 order by id",
-                &[&reference.as_str()],
-            )
-            .await
-            .map_err(Fault::from)?;
-        let read = |row: &Row| OutboxRow {
-            id: row.get(0),
-            status: row.get(1),
-            body: row.get(2),
-            webhook_url: row.get(3),
-            state: row.get(4),
-        };
-        Ok(rows.iter().map(read).collect())
-    }
-
     pub(in crate::store) async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
         let rows = self
             .client()
@@ -114,19 +89,6 @@ impl Postgres {
             request_id: row.get(5),
         };
         Ok(rows.iter().map(read).collect())
-    }
-
-    pub(in crate::store) async fn outbox_stats(&self) -> Result<OutboxStats> {
-        let row = self
-            .client()
-            .await?
-            .query_one(
-                "select count(*), min(created_at_ms) from outbox where state = 'queued'",
-                &[],
-            )
-            .await
-            .map_err(Fault::from)?;
-        Ok(OutboxStats { queued: row.get(0), oldest_created_at_ms: row.get(1) })
     }
 }
 
@@ -202,43 +164,6 @@ async fn insert_orders(
     Ok(added)
 }
 
-/// The `PEN` events of those orders that are new: their row carries the reference we gave it, and
-/// an order that is replayed keeps the one it had.
-async fn insert_events(
-    db: &impl GenericClient,
-    announced: &[&NewOrder],
-) -> std::result::Result<(), Fault> {
-    let events: Vec<(&NewOrder, &Event)> =
-        announced.iter().filter_map(|order| Some((*order, order.event.as_ref()?))).collect();
-    let insert = db
-        .prepare_cached(
-            "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
-                 state, next_attempt_at_ms, created_at_ms)
-             select i, a, r, s, b, u, 'queued', t, t
-             from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bytea[],
-                 $6::text[], $7::bigint[], $8::text[]) as g (i, a, r, s, b, u, t, x)
-             join orders o on o.reference_number = r and o.application_id = a
-                 and o.external_transaction_id = x
-             on conflict do nothing",
-        )
-        .await?;
-    db.execute(
-        &insert,
-        &[
-            &column(&events, |(_, event)| event.id.as_str()),
-            &column(&events, |(order, _)| order.application.0),
-            &column(&events, |(order, _)| order.reference_number.as_str()),
-            &column(&events, |(_, event)| event.status.code()),
-            &column(&events, |(_, event)| event.body.as_slice()),
-            &column(&events, |(_, event)| event.webhook_url.as_str()),
-            &column(&events, |(_, event)| event.at.as_millisecond()),
-            &column(&events, |(order, _)| order.external_transaction_id.as_str()),
-        ],
-    )
-    .await?;
-    Ok(())
-}
-
 /// The row that has the id now says whose insert it was: the reference is ours, or somebody's.
 fn created((order, stored): (&NewOrder, Result<Option<Order>>)) -> Result<Created> {
     Ok(match stored? {
@@ -291,15 +216,16 @@ impl Batch for Commits {
     ) -> std::result::Result<Vec<Result<Committed>>, Fault> {
         // The compare-and-set decides; of two changes of one order in this batch the first is
         // taken. Rows are locked in the order of their references, so that batches of two nodes
-        // cannot wait for each other. Audit and event rows exist only for orders that moved.
+        // cannot wait for each other. Audit and event rows exist only for orders that moved, and
+        // what still waited to be told of them is told by their new event.
         let settle = db
             .prepare_cached(
                 "with given as (
                      select distinct on (reference) *
                      from unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[],
-                         $6::text[], $7::text[], $8::text[], $9::bytea[], $10::text[])
+                         $6::text[], $7::text[], $8::text[], $9::bytea[], $10::text[], $11::text[])
                          with ordinality as t (reference, application, status, at_ms, actor, cause,
-                             request, event, body, url, position)
+                             request, event, body, url, origin, position)
                      order by reference, position
                  ), locked as materialized (
                      select o.reference_number from orders o join given
@@ -316,9 +242,17 @@ impl Batch for Commits {
                      from moved
                  ), queued as (
                      insert into outbox (id, application_id, reference_number, status, body,
-                         webhook_url, state, next_attempt_at_ms, created_at_ms)
-                     select event, application, reference, status, body, url, 'queued', at_ms, at_ms
+                         webhook_url, origin, state, next_attempt_at_ms, queued_at_ms,
+                         created_at_ms)
+                     select event, application, reference, status, body, url, origin, 'queued',
+                         at_ms, at_ms, at_ms
                      from moved
+                 ), waiting as materialized (
+                     select e.id from outbox e join moved on e.reference_number = moved.reference
+                     where e.state = 'queued' order by e.id for update of e
+                 ), superseded as (
+                     update outbox set state = 'superseded'
+                     where id in (select id from waiting) and state = 'queued'
                  )
                  select count(*) from moved",
             )
@@ -336,6 +270,7 @@ impl Batch for Commits {
                 &column(changes, |c| c.event.id.as_str()),
                 &column(changes, |c| c.event.body.as_slice()),
                 &column(changes, |c| c.event.webhook_url.as_str()),
+                &column(changes, |c| Lane::of(c.application, &c.event.webhook_url).origin),
             ],
         )
         .await?;
@@ -377,10 +312,6 @@ fn outcome(row: &Row) -> Result<Committed> {
     let status =
         Status::from_code(status).ok_or_else(|| StoreError::Corrupt(format!("status {status}")))?;
     Ok(Committed::Lost(status))
-}
-
-fn column<'a, T, V>(items: &'a [T], value: impl Fn(&'a T) -> V) -> Vec<V> {
-    items.iter().map(value).collect()
 }
 
 fn order_row(row: &Row) -> OrderRow {

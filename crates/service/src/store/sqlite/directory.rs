@@ -10,6 +10,7 @@ use crate::store::directory::{
 };
 use crate::store::{
     Directory, NewApplication, NewPartner, PartnerState, Result, Rotation, StoreError,
+    WebhookRotation,
 };
 
 impl Sqlite {
@@ -112,17 +113,27 @@ impl Sqlite {
     pub(in crate::store) async fn rotate_webhook_secret(
         &self,
         uuid: &str,
-        rotation: Rotation,
+        rotation: WebhookRotation,
     ) -> Result<()> {
         let uuid = uuid.to_owned();
         self.writer
             .run_compound(move |db| {
                 let changed = execute(
                     db,
-                    "update applications set previous_webhook_secret = webhook_secret,
-                         previous_webhook_secret_until_ms = ?1, webhook_secret = ?2
+                    // A secret that never signed alone is not the previous one.
+                    "update applications set
+                         previous_webhook_secret = case when webhook_secret_switch_at_ms > ?5
+                             then previous_webhook_secret else webhook_secret end,
+                         previous_webhook_secret_until_ms = ?1, webhook_secret = ?2,
+                         webhook_secret_switch_at_ms = ?4
                      where uuid = ?3",
-                    params![rotation.previous_until.as_millisecond(), rotation.secret, uuid],
+                    params![
+                        rotation.previous_until.as_millisecond(),
+                        rotation.secret,
+                        uuid,
+                        rotation.switch_at.as_millisecond(),
+                        rotation.at.as_millisecond(),
+                    ],
                 )?;
                 known(changed, "the application")?;
                 note(
@@ -209,8 +220,9 @@ fn application_row(row: &Row<'_>) -> rusqlite::Result<ApplicationRow> {
         webhook_secret: row.get(4)?,
         previous_webhook_secret: row.get(5)?,
         previous_webhook_secret_until_ms: row.get(6)?,
-        pending_event: row.get(7)?,
-        created_at_ms: row.get(8)?,
+        webhook_secret_switch_at_ms: row.get(7)?,
+        pending_event: row.get(8)?,
+        created_at_ms: row.get(9)?,
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod directory;
 mod orders;
+mod outbox;
 mod thread;
 
 use std::path::{Path, PathBuf};

@@ -2,14 +2,13 @@
 
 use rusqlite::{Connection, Row, params};
 
+use super::outbox::{insert_event, supersede};
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{
-    ApplicationId, Change, Event, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Status,
+    ApplicationId, Change, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Status,
 };
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
-use crate::store::{
-    AuditRow, Committed, Created, NewException, OutboxRow, OutboxStats, Result, StoreError,
-};
+use crate::store::{AuditRow, Committed, Created, NewException, Result, StoreError};
 
 impl Sqlite {
     pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {
@@ -66,25 +65,6 @@ impl Sqlite {
             .await
     }
 
-    pub(in crate::store) async fn events_of(
-        &self,
-        reference: &ReferenceNumber,
-    ) -> Result<Vec<OutboxRow>> {
-        let reference = reference.clone();
-        let sql = "select id, status, body, webhook_url, state from outbox
-                   where reference_number = ?1 order by id";
-        let read = |row: &Row<'_>| {
-            Ok(OutboxRow {
-                id: row.get(0)?,
-                status: row.get(1)?,
-                body: row.get(2)?,
-                webhook_url: row.get(3)?,
-                state: row.get(4)?,
-            })
-        };
-        self.reader.run(move |db| rows(db, sql, [reference.as_str()], read)).await
-    }
-
     pub(in crate::store) async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
         let subject = subject.to_owned();
         let sql = "select actor, action, before, after, cause, request_id from audit
@@ -100,14 +80,6 @@ impl Sqlite {
             })
         };
         self.reader.run(move |db| rows(db, sql, [subject], read)).await
-    }
-
-    pub(in crate::store) async fn outbox_stats(&self) -> Result<OutboxStats> {
-        let sql = "select count(*), min(created_at_ms) from outbox where state = 'queued'";
-        let read = |row: &Row<'_>| {
-            Ok(OutboxStats { queued: row.get(0)?, oldest_created_at_ms: row.get(1)? })
-        };
-        self.reader.run(move |db| Ok(row(db, sql, [], read)?.unwrap_or_default())).await
     }
 }
 
@@ -182,32 +154,9 @@ fn commit(db: &Connection, change: &Change) -> Result<Committed> {
             change.stamp.request_id,
         ],
     )?;
+    supersede(db, &change.reference_number)?;
     insert_event(db, change.application, &change.reference_number, &change.event)?;
     Ok(Committed::Done)
-}
-
-fn insert_event(
-    db: &Connection,
-    application: ApplicationId,
-    reference: &ReferenceNumber,
-    event: &Event,
-) -> Result<()> {
-    execute(
-        db,
-        "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
-             state, next_attempt_at_ms, created_at_ms)
-         values (?1, ?2, ?3, ?4, ?5, ?6, 'queued', ?7, ?7)",
-        params![
-            event.id.as_str(),
-            application.0,
-            reference.as_str(),
-            event.status.code(),
-            event.body,
-            event.webhook_url,
-            event.at.as_millisecond(),
-        ],
-    )
-    .map(drop)
 }
 
 fn order_row(row: &Row<'_>) -> rusqlite::Result<OrderRow> {

@@ -1,7 +1,11 @@
 //! A fresh database of either engine for one test, a service on it, and values to put into it.
 
+mod delivery;
+mod receiver;
 mod service;
 
+pub(crate) use delivery::{Shop, TestDelivery};
+pub(crate) use receiver::{Received, Receiver};
 pub(crate) use service::{TestService, application};
 
 use std::path::PathBuf;
@@ -9,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use svc_service::domain::*;
-use svc_service::store::{Database, Options, Store};
+use svc_service::store::{Database, EventFilter, EventRecord, Options, Store};
 
 /// The same test on both engines.
 macro_rules! on_both_engines {
@@ -191,6 +195,17 @@ pub(crate) fn confirm(order: &Order) -> Change {
 
 pub(crate) fn cancel(order: &Order) -> Change {
     order.clone().pending().unwrap().cancel(CancelReason::Payer, stamp())
+}
+
+/// The events of an order, oldest first.
+pub(crate) async fn events_of(store: &Store, order: &Order) -> Vec<EventRecord> {
+    let filter = EventFilter {
+        reference_number: Some(order.reference_number.clone()),
+        ..EventFilter::default()
+    };
+    let mut events = store.events(filter, 10).await.unwrap();
+    events.reverse();
+    events
 }
 
 pub(crate) use on_both_engines;

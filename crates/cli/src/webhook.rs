@@ -1,0 +1,372 @@
+//! `svc webhook`: see what was sent to merchants and what became of it, and send it again.
+
+use anyhow::{anyhow, bail};
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use svc_service::app::Clock;
+use svc_service::domain::{EventId, ExternalTransactionId, PublishableKey, ReferenceNumber};
+use svc_service::store::{
+    AttemptRecord, Directory, EventFilter, EventRecord, EventState, Store, StoreError,
+};
+
+use crate::application::application_uuid;
+use crate::output;
+use crate::settings::DataArgs;
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// List events, newest first
+    List(List),
+    /// Show an event, its body and every attempt to deliver it
+    Show(Show),
+    /// Send events again
+    Replay(Replay),
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  svc webhook list --state exhausted
+  svc webhook list --application pk_test_0b6f… --since 2h
+  svc webhook list --order 01JC4E9V7Q3M8Y5T2K6R1N0WXZ --json")]
+pub(crate) struct List {
+    #[command(flatten)]
+    which: Which,
+    /// Most events to list
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    limit: usize,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Show {
+    /// The id of the event (webhook-id)
+    event: String,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  svc webhook replay evt_01JC4E9V7Q3M8Y5T2K6R1N0WXZ
+  svc webhook replay --state exhausted
+  svc webhook replay --application pk_test_0b6f… --since 2026-11-15T08:00:00Z --until 2026-11-15T09:00:00Z
+
+The same event goes out again with the same id and bytes, so a handler that knows it changes
+nothing. Only the latest event of an order can be replayed: an older one must never follow it.")]
+pub(crate) struct Replay {
+    /// The id of one event (webhook-id)
+    event: Option<String>,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which events; conditions are joined by "and".
+#[derive(clap::Args)]
+struct Which {
+    /// Of this order: its referenceNumber, or with --application its externalTransactionId
+    #[arg(long, value_name = "ORDER")]
+    order: Option<String>,
+    /// Of this application: its publishable key or applicationUUID
+    #[arg(long, value_name = "KEY")]
+    application: Option<String>,
+    /// In this state
+    #[arg(long, value_enum)]
+    state: Option<StateArg>,
+    /// Created since: a time (2026-11-15T08:00:00Z) or how long ago (2h)
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    since: Option<Timestamp>,
+    /// Created before: a time or how long ago
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    until: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum StateArg {
+    Queued,
+    Delivered,
+    Superseded,
+    Exhausted,
+}
+
+impl From<StateArg> for EventState {
+    fn from(state: StateArg) -> Self {
+        match state {
+            StateArg::Queued => Self::Queued,
+            StateArg::Delivered => Self::Delivered,
+            StateArg::Superseded => Self::Superseded,
+            StateArg::Exhausted => Self::Exhausted,
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EventView {
+    id: String,
+    state: &'static str,
+    payment_status: &'static str,
+    reference_number: String,
+    publishable_key: String,
+    attempts: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_attempt_at: Option<String>,
+    created_at: String,
+    webhook_url: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AttemptView {
+    attempt: u32,
+    at: String,
+    http_status: Option<u16>,
+    latency_ms: i64,
+    error: Option<String>,
+    answer_start: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownEvent {
+    #[serde(flatten)]
+    event: EventView,
+    body: String,
+    deliveries: Vec<AttemptView>,
+}
+
+#[derive(Serialize)]
+struct Replayed {
+    replayed: u64,
+}
+
+pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::List(args) => list(args).await,
+        Command::Show(args) => show(args).await,
+        Command::Replay(args) => replay(args).await,
+    }
+}
+
+async fn list(args: List) -> anyhow::Result<()> {
+    let store = args.data.settings()?.open_store().await?;
+    let directory = store.directory().await?;
+    let filter = args.which.filter(&store, &directory).await?;
+    let events = store.events(filter, args.limit).await?;
+    let views: Vec<_> = events.iter().map(|event| event_view(&store, &directory, event)).collect();
+    if args.json {
+        output::json(&views);
+        return Ok(());
+    }
+    let full = views.len() == args.limit;
+    let rows: Vec<_> = views
+        .into_iter()
+        .map(|v| {
+            let next = v.next_attempt_at.unwrap_or_default();
+            [
+                v.id,
+                v.state.into(),
+                v.payment_status.into(),
+                v.reference_number,
+                v.attempts.to_string(),
+                next,
+                v.webhook_url,
+            ]
+        })
+        .collect();
+    output::table(["EVENT", "STATE", "STATUS", "ORDER", "TRIES", "NEXT TRY", "TO"], &rows);
+    if full {
+        output::note(format_args!("The first {} only; --limit shows more.", args.limit));
+    }
+    Ok(())
+}
+
+async fn show(args: Show) -> anyhow::Result<()> {
+    let store = args.data.settings()?.open_store().await?;
+    let id = event_id(&args.event)?;
+    let filter = EventFilter { id: Some(id.clone()), ..EventFilter::default() };
+    let Some(event) = store.events(filter, 1).await?.pop() else {
+        bail!("there is no event {}", id.as_str());
+    };
+    let directory = store.directory().await?;
+    let shown = ShownEvent {
+        event: event_view(&store, &directory, &event),
+        body: String::from_utf8_lossy(&event.body).into_owned(),
+        deliveries: store.attempts_of(&id).await?.into_iter().map(attempt_view).collect(),
+    };
+    if args.json {
+        output::json(&shown);
+        return Ok(());
+    }
+    print(&shown);
+    Ok(())
+}
+
+fn print(shown: &ShownEvent) {
+    let ShownEvent { event, body, deliveries } = shown;
+    output::line(output::bold(&event.id));
+    for (name, value) in [
+        ("state", event.state),
+        ("order", &event.reference_number),
+        ("status", event.payment_status),
+        ("application", &event.publishable_key),
+        ("to", &event.webhook_url),
+        ("created", &event.created_at),
+        ("next try", event.next_attempt_at.as_deref().unwrap_or("none")),
+        ("body", body),
+    ] {
+        output::line(format_args!("{name:12} {value}"));
+    }
+    if deliveries.is_empty() {
+        output::line("Not tried yet.");
+        return;
+    }
+    output::line("");
+    let rows: Vec<_> = deliveries
+        .iter()
+        .map(|attempt| {
+            let status = attempt.http_status.map_or("none".into(), |status| status.to_string());
+            let told = attempt.error.clone().unwrap_or_else(|| attempt.answer_start.clone());
+            [
+                attempt.attempt.to_string(),
+                attempt.at.clone(),
+                status,
+                format!("{} ms", attempt.latency_ms),
+                told,
+            ]
+        })
+        .collect();
+    output::table(["TRY", "AT", "ANSWER", "TOOK", "WHAT CAME"], &rows);
+}
+
+async fn replay(args: Replay) -> anyhow::Result<()> {
+    if args.event.is_none() && args.which.is_everything() {
+        bail!("say which events: an event id, --order, --application, --state, --since or --until");
+    }
+    let store = args.data.settings()?.open_store().await?;
+    let directory = store.directory().await?;
+    let mut filter = args.which.filter(&store, &directory).await?;
+    filter.id = args.event.as_deref().map(event_id).transpose()?;
+    let one = filter.id.clone();
+    let replayed = store.replay(filter.clone(), Clock::system().now()).await?;
+    if let Some(id) = one.filter(|_| replayed == 0) {
+        // Say why, instead of a bare 0.
+        return Err(match store.events(filter, 1).await?.is_empty() {
+            true => anyhow!("there is no such event {}", id.as_str()),
+            false => {
+                anyhow!("a newer event of the same order has taken its place: replay that one")
+            }
+        });
+    }
+    if args.json {
+        output::json(&Replayed { replayed });
+    } else {
+        output::line(format_args!("{replayed} queued; a running service sends them at once."));
+    }
+    Ok(())
+}
+
+impl Which {
+    fn is_everything(&self) -> bool {
+        let Self { order, application, state, since, until } = self;
+        order.is_none()
+            && application.is_none()
+            && state.is_none()
+            && since.is_none()
+            && until.is_none()
+    }
+
+    async fn filter(&self, store: &Store, directory: &Directory) -> anyhow::Result<EventFilter> {
+        let application = match &self.application {
+            None => None,
+            Some(text) => {
+                let uuid = application_uuid(text)?;
+                let found = directory.applications.iter().find(|found| found.uuid == uuid);
+                Some(found.ok_or(StoreError::Unknown("the application"))?.id)
+            }
+        };
+        let reference_number = match (&self.order, application) {
+            (None, _) => None,
+            (Some(order), application) => {
+                let by_reference = ReferenceNumber::parse(order).ok();
+                match (by_reference, application) {
+                    (Some(reference), _) => Some(reference),
+                    (None, Some(application)) => {
+                        let id = ExternalTransactionId::parse(order.clone())
+                            .map_err(|issue| anyhow!("the order's id {issue}"))?;
+                        let found = store.order_by_external_id(application, id).await?;
+                        Some(found.ok_or(StoreError::Unknown("the order"))?.reference_number)
+                    }
+                    (None, None) => bail!(
+                        "{order} is not a referenceNumber; with an externalTransactionId give \
+                         --application too"
+                    ),
+                }
+            }
+        };
+        Ok(EventFilter {
+            id: None,
+            application,
+            reference_number,
+            state: self.state.map(Into::into),
+            since: self.since,
+            until: self.until,
+        })
+    }
+}
+
+fn event_id(text: &str) -> anyhow::Result<EventId> {
+    EventId::parse(text).ok_or_else(|| {
+        anyhow!("{text} is not an event id: they look like evt_01JC4E9V7Q3M8Y5T2K6R1N0WXZ")
+    })
+}
+
+/// A moment, or how long ago it was.
+fn moment(text: &str) -> Result<Timestamp, String> {
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at);
+    }
+    let ago: SignedDuration =
+        text.parse().map_err(|_| "give a time like 2026-11-15T08:00:00Z, or 2h".to_owned())?;
+    Clock::system().now().checked_sub(ago).map_err(|fault| fault.to_string())
+}
+
+fn event_view(store: &Store, directory: &Directory, event: &EventRecord) -> EventView {
+    let application = directory.applications.iter().find(|found| found.id == event.application);
+    let key = application
+        .map(|found| PublishableKey::new(store.environment(), found.uuid.clone()).to_string());
+    let queued = event.state == EventState::Queued;
+    EventView {
+        id: event.id.as_str().to_owned(),
+        state: event.state.as_str(),
+        payment_status: event.status.code(),
+        reference_number: event.reference_number.as_str().to_owned(),
+        publishable_key: key.unwrap_or_default(),
+        attempts: event.attempts,
+        next_attempt_at: queued.then(|| event.next_attempt_at.to_string()),
+        created_at: event.created_at.to_string(),
+        webhook_url: event.webhook_url.clone(),
+    }
+}
+
+fn attempt_view(attempt: AttemptRecord) -> AttemptView {
+    AttemptView {
+        attempt: attempt.number,
+        at: attempt.at.to_string(),
+        http_status: attempt.http_status,
+        latency_ms: attempt.latency_ms,
+        error: attempt.error,
+        answer_start: String::from_utf8_lossy(&attempt.answer_start).into_owned(),
+    }
+}

@@ -1,0 +1,164 @@
+//! GET /svcpartner/events: the same events the webhooks tell, for partners that would rather ask.
+
+use axum::extract::{RawQuery, State};
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::app::App;
+use crate::domain::{ApplicationUuid, EventId, IdIssue};
+use crate::http::{
+    ApiError, Caller, Envelope, ErrorReply, FieldFault, Issue, Reply, optional_parameter, parameter,
+};
+use crate::store::{EventRecord, EventState, Feed, FeedPage};
+
+const LIMIT_DEFAULT: usize = 100;
+const LIMIT_MAX: usize = 1_000;
+/// An event gets its id before it is committed, so one with an earlier id may still appear for
+/// this long. The cursor stays before such young events: they are given again, never missed.
+const SETTLING: SignedDuration = SignedDuration::from_secs(30);
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EventsData {
+    /// Oldest first.
+    events: Vec<EventData>,
+    /// Give it as `after` to go on. Events of the last 30 seconds come again: know them by `id`.
+    #[schema(example = "evt_01JC4E9V7Q3M8Y5T2K6R1N0WXZ")]
+    next_cursor: Option<String>,
+    /// There is more after this page.
+    has_more: bool,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct EventData {
+    /// The `webhook-id` of the event.
+    #[schema(example = "evt_01JC4E9V7Q3M8Y5T2K6R1N0WXZ")]
+    id: String,
+    #[schema(example = "2026-11-15T09:30:00Z")]
+    created_at: String,
+    /// The body of the webhook.
+    #[schema(value_type = Object)]
+    payload: Box<RawValue>,
+    delivery: DeliveryData,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct DeliveryData {
+    /// `queued`, `delivered`, `superseded` or `exhausted`.
+    #[schema(example = "delivered")]
+    state: &'static str,
+    #[schema(example = 1)]
+    attempts: u32,
+    /// When it is tried next; absent once it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_attempt_at: Option<String>,
+}
+
+/// Your application's events, oldest first, a page at a time.
+#[utoipa::path(
+    get,
+    path = "/svcpartner/events",
+    tag = "Webhooks",
+    security(("bearer" = [])),
+    params(
+        ("Accept-Language" = Option<String>, Header, description = "Language of messages: pt (default), en, fr"),
+        ("applicationUUID" = String, Query, description = "Your publishable key without its prefix"),
+        ("after" = Option<String>, Query, description = "The `nextCursor` of the page before"),
+        ("limit" = Option<i64>, Query, description = "Events on a page: 1 to 1000, default 100"),
+        ("state" = Option<String>, Query, description = "`undelivered`: only what no webhook has brought you yet"),
+    ),
+    responses(
+        (status = 200, description = "A page of events", body = Envelope<EventsData>),
+        (status = 401, description = "`invalid_token`", body = ErrorReply),
+        (status = 404, description = "`application_not_found`", body = ErrorReply),
+        (status = 422, description = "`invalid_query`; `details` names each parameter", body = ErrorReply),
+        (status = 429, description = "`rate_limited`", body = ErrorReply),
+        (status = 503, description = "`storage_unavailable`", body = ErrorReply),
+    )
+)]
+pub(super) async fn events(
+    State(app): State<App>,
+    caller: Caller,
+    RawQuery(query): RawQuery,
+) -> Result<Reply<EventsData>, ApiError> {
+    let asked = parse(&query.unwrap_or_default())?;
+    let application = caller.application(&app, &asked.uuid).await?;
+    let page = FeedPage {
+        application: application.id,
+        after: asked.after.clone(),
+        limit: asked.limit,
+        undelivered: asked.undelivered,
+    };
+    let feed = app.store.feed(page).await?;
+    let settled_by = app.clock.now().saturating_sub(SETTLING).unwrap_or(Timestamp::MIN);
+    let next_cursor = next_cursor(&feed, asked.after, settled_by);
+    Ok(Reply::ok(EventsData {
+        has_more: feed.more,
+        next_cursor: next_cursor.map(|id| id.as_str().to_owned()),
+        events: feed.events.into_iter().map(event_data).collect::<Result<_, _>>()?,
+    }))
+}
+
+struct Asked {
+    uuid: ApplicationUuid,
+    after: Option<EventId>,
+    limit: usize,
+    undelivered: bool,
+}
+
+/// Every 422 of this call is born here.
+fn parse(query: &str) -> Result<Asked, ApiError> {
+    let mut faults = Vec::new();
+    let uuid = parameter(&mut faults, query, "applicationUUID").map(ApplicationUuid::parse);
+    if let Some(Err(issue @ IdIssue::KeyPrefix)) = uuid {
+        faults.push(FieldFault::new("applicationUUID", issue));
+    }
+    let after = optional_parameter(&mut faults, query, "after");
+    if after.as_ref().is_some_and(|cursor| EventId::parse(cursor).is_none()) {
+        faults.push(FieldFault::new("after", Issue::NotOneOf("nextCursor")));
+    }
+    let limit = optional_parameter(&mut faults, query, "limit");
+    let limit = limit.map_or(Some(LIMIT_DEFAULT), |text| text.parse().ok());
+    if limit.is_none_or(|limit| !(1..=LIMIT_MAX).contains(&limit)) {
+        faults.push(FieldFault::new("limit", Issue::NotOneOf("1…1000")));
+    }
+    let state = optional_parameter(&mut faults, query, "state");
+    if state.as_deref().is_some_and(|state| state != "undelivered") {
+        faults.push(FieldFault::new("state", Issue::NotOneOf("undelivered")));
+    }
+    match (uuid, limit) {
+        (Some(uuid), Some(limit)) if faults.is_empty() => Ok(Asked {
+            uuid: uuid.map_err(|_| ApiError::ApplicationNotFound)?,
+            after: after.as_deref().and_then(EventId::parse),
+            limit,
+            undelivered: state.is_some(),
+        }),
+        _ => Err(ApiError::InvalidQuery(faults)),
+    }
+}
+
+/// As far as the page went, but not into the time in which events may still appear.
+fn next_cursor(feed: &Feed, after: Option<EventId>, settled_by: Timestamp) -> Option<EventId> {
+    let settled = EventId::assign(settled_by, [0; 10]);
+    let reached = feed.scanned_to.clone().map(|last| last.min(settled));
+    reached.max(after)
+}
+
+fn event_data(event: EventRecord) -> Result<EventData, ApiError> {
+    let broken = || ApiError::Internal(format!("the body of {} is not JSON", event.id.as_str()));
+    let text = String::from_utf8(event.body).map_err(|_| broken())?;
+    let queued = event.state == EventState::Queued;
+    Ok(EventData {
+        payload: RawValue::from_string(text).map_err(|_| broken())?,
+        created_at: event.created_at.to_string(),
+        delivery: DeliveryData {
+            state: event.state.as_str(),
+            attempts: event.attempts,
+            next_attempt_at: queued.then(|| event.next_attempt_at.to_string()),
+        },
+        id: event.id.as_str().to_owned(),
+    })
+}

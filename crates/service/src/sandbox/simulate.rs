@@ -1,0 +1,118 @@
+//! POST /sandbox/simulate: what a payer or a rail would do to the merchant's own order.
+
+use axum::Extension;
+use axum::extract::State;
+use serde::Deserialize;
+
+use crate::app::App;
+use crate::domain::{
+    Actor, ApplicationUuid, CancelReason, ExternalTransactionId, Order, PaymentMethod, Proof,
+};
+use crate::http::{
+    ApiError, Body, Caller, Envelope, ErrorReply, Exchange, Issue, OrderData, Reply, field,
+};
+use crate::orders::{self, Request};
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SimulateRequest {
+    /// Your publishable key without its prefix.
+    #[serde(rename = "applicationUUID")]
+    #[schema(required, example = "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111")]
+    application_uuid: Option<String>,
+    #[schema(required, example = "order_6f9619ff-8b86-4d01-b42d-00cf4fc964ff")]
+    external_transaction_id: Option<String>,
+    /// `confirm`: the payer pays; `cancel`: the payer gives up.
+    #[schema(required, example = "confirm")]
+    outcome: Option<String>,
+}
+
+#[derive(Clone, Copy)]
+enum SimulatedOutcome {
+    Confirm,
+    Cancel,
+}
+
+/// Pays or cancels your own order, as a payer would; a settled order stays as it is.
+#[utoipa::path(
+    post,
+    path = "/sandbox/simulate",
+    tag = "Sandbox",
+    security(("bearer" = [])),
+    params(("Accept-Language" = Option<String>, Header, description = "Language of messages: pt (default), en, fr")),
+    request_body = SimulateRequest,
+    responses(
+        (status = 200, description = "The order as it is now; its webhook is on its way", body = Envelope<OrderData>),
+        (status = 400, description = "`malformed_request`: the body broke off", body = ErrorReply),
+        (status = 401, description = "`invalid_token`", body = ErrorReply),
+        (status = 404, description = "`order_not_found`, `application_not_found`; `not_found` in production", body = ErrorReply),
+        (status = 408, description = "`request_timeout`: the body did not arrive", body = ErrorReply),
+        (status = 413, description = "`payload_too_large`: more than 64 KiB", body = ErrorReply),
+        (status = 415, description = "`unsupported_media_type`", body = ErrorReply),
+        (status = 422, description = "`invalid_body`; `details` names each field", body = ErrorReply),
+        (status = 429, description = "`rate_limited`", body = ErrorReply),
+        (status = 503, description = "`storage_unavailable`: repeat the same call", body = ErrorReply),
+    )
+)]
+pub(super) async fn simulate(
+    State(app): State<App>,
+    caller: Caller,
+    Extension(exchange): Extension<Exchange>,
+    Body(body): Body<SimulateRequest>,
+) -> Result<Reply<OrderData>, ApiError> {
+    let (uuid, id, outcome) = parse(body)?;
+    let application = caller.application(&app, &uuid).await?;
+    let order = app.store.order_by_external_id(application.id, id.clone()).await?;
+    act(&app, order.ok_or(ApiError::OrderNotFound)?, outcome, exchange.request_id).await?;
+    let order = app.store.order_by_external_id(application.id, id).await?;
+    Ok(Reply::ok(order.ok_or(ApiError::OrderNotFound)?.into()))
+}
+
+async fn act(
+    app: &App,
+    order: Order,
+    outcome: SimulatedOutcome,
+    request_id: String,
+) -> Result<(), ApiError> {
+    if order.clone().pending().is_err() {
+        return Ok(());
+    }
+    match outcome {
+        SimulatedOutcome::Confirm => {
+            let proof = Proof {
+                method: PaymentMethod::Direct,
+                rail_payment_id: format!("sim_{}", hex::encode(app.random.bytes::<12>())),
+                amount: order.terms.amount,
+            };
+            let request = Request { actor: Actor::Rail("simulator".into()), request_id };
+            orders::settle(app, order, &proof, &request).await?;
+        }
+        SimulatedOutcome::Cancel => {
+            let request = Request { actor: Actor::Payer, request_id };
+            orders::cancel(app, order, CancelReason::Payer, &request).await?;
+        }
+    }
+    Ok(())
+}
+
+fn parse(
+    body: SimulateRequest,
+) -> Result<(ApplicationUuid, ExternalTransactionId, SimulatedOutcome), ApiError> {
+    let mut faults = Vec::new();
+    let uuid = field(&mut faults, "applicationUUID", body.application_uuid, ApplicationUuid::parse);
+    let id = field(
+        &mut faults,
+        "externalTransactionId",
+        body.external_transaction_id,
+        ExternalTransactionId::parse,
+    );
+    let outcome = field(&mut faults, "outcome", body.outcome, |text| match text.as_str() {
+        "confirm" => Ok(SimulatedOutcome::Confirm),
+        "cancel" => Ok(SimulatedOutcome::Cancel),
+        _ => Err(Issue::NotOneOf("confirm, cancel")),
+    });
+    match (uuid, id, outcome) {
+        (Some(uuid), Some(id), Some(outcome)) => Ok((uuid, id, outcome)),
+        _ => Err(ApiError::InvalidBody(faults)),
+    }
+}

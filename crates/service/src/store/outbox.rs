@@ -1,0 +1,394 @@
+//! The outbox: events on their way to merchants, claimed by one dispatcher at a time.
+
+use jiff::Timestamp;
+
+use super::{Engine, Result, Store, StoreError, engine, time};
+use crate::domain::{ApplicationId, EventId, Lane, ReferenceNumber, Status};
+
+/// How long a claim keeps other dispatchers away: longer than an attempt and its record may take,
+/// short enough that a dead node's events move on within ten seconds.
+pub const LEASE_MS: i64 = 9_000;
+/// Rows looked at for one page: a page may hold fewer events, and then says where to go on.
+pub(super) const SCANNED_MAX: i64 = 5_000;
+
+/// Where an event stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventState {
+    Queued,
+    Delivered,
+    /// A newer event of the same order made it pointless.
+    Superseded,
+    /// Tried to the end of the schedule; it can be replayed.
+    Exhausted,
+}
+
+impl EventState {
+    pub const ALL: [Self; 4] = [Self::Queued, Self::Delivered, Self::Superseded, Self::Exhausted];
+
+    /// Nobody at the other end has seen it yet, nor anything newer.
+    pub fn is_undelivered(self) -> bool {
+        matches!(self, Self::Queued | Self::Exhausted)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Delivered => "delivered",
+            Self::Superseded => "superseded",
+            Self::Exhausted => "exhausted",
+        }
+    }
+
+    pub(super) fn read(text: &str) -> Result<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|state| state.as_str() == text)
+            .ok_or_else(|| StoreError::Corrupt(format!("event state {text}")))
+    }
+}
+
+/// Proof of a claim; a record that comes with an old one changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseToken(String);
+
+impl LeaseToken {
+    pub fn assign(random: [u8; 16]) -> Self {
+        Self(hex::encode(random))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A wish for events of one lane.
+#[derive(Clone, Debug)]
+pub struct Want {
+    pub lane: Lane,
+    pub most: usize,
+    /// Events due by then; later than now for a merchant that has just come back.
+    pub due_by: Timestamp,
+}
+
+/// A lane with queued events, and when the first of them is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaneDue {
+    pub lane: Lane,
+    pub due_at: Timestamp,
+}
+
+/// An event that is ours to send.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    pub id: EventId,
+    pub lane: Lane,
+    pub body: Vec<u8>,
+    pub webhook_url: String,
+    /// 1 for the first; every send has its own number, also one that was never recorded.
+    pub attempt: u32,
+    /// Failures since it was queued or replayed.
+    pub failures: u32,
+    pub queued_at: Timestamp,
+    pub created_at: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Delivered,
+    RetryAt(Timestamp),
+    Exhausted,
+}
+
+impl Verdict {
+    pub(super) fn state(self) -> EventState {
+        match self {
+            Self::Delivered => EventState::Delivered,
+            Self::RetryAt(_) => EventState::Queued,
+            Self::Exhausted => EventState::Exhausted,
+        }
+    }
+
+    /// When the event may be claimed again; what has ended keeps the time of its end.
+    pub(super) fn next_attempt_at(self, ended_at: Timestamp) -> Timestamp {
+        match self {
+            Self::RetryAt(at) => at,
+            Self::Delivered | Self::Exhausted => ended_at,
+        }
+    }
+}
+
+/// What came of sending a claimed event.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    pub event: EventId,
+    pub lease: LeaseToken,
+    pub number: u32,
+    pub at: Timestamp,
+    pub latency_ms: i64,
+    pub http_status: Option<u16>,
+    pub error: Option<String>,
+    pub answer_start: Vec<u8>,
+    pub verdict: Verdict,
+}
+
+/// What became of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    Done,
+    /// The event was superseded while it was sent: its successor has been waiting for this.
+    Superseded,
+    /// The lease ran out and somebody else has the event now; the attempt is noted all the same.
+    LeaseLost,
+}
+
+/// An event for those who look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventRecord {
+    pub id: EventId,
+    pub application: ApplicationId,
+    pub reference_number: ReferenceNumber,
+    pub status: Status,
+    pub body: Vec<u8>,
+    pub webhook_url: String,
+    pub state: EventState,
+    pub attempts: u32,
+    pub next_attempt_at: Timestamp,
+    pub created_at: Timestamp,
+}
+
+/// An attempt for those who look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptRecord {
+    pub number: u32,
+    pub at: Timestamp,
+    pub latency_ms: i64,
+    pub http_status: Option<u16>,
+    pub error: Option<String>,
+    pub answer_start: Vec<u8>,
+}
+
+/// Which events; what is not said does not matter.
+#[derive(Clone, Debug, Default)]
+pub struct EventFilter {
+    pub id: Option<EventId>,
+    pub application: Option<ApplicationId>,
+    pub reference_number: Option<ReferenceNumber>,
+    pub state: Option<EventState>,
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+}
+
+/// A partner's place in its feed and what it wants from there.
+#[derive(Clone, Debug)]
+pub struct FeedPage {
+    pub application: ApplicationId,
+    pub after: Option<EventId>,
+    pub limit: usize,
+    /// Leave out what was delivered or superseded.
+    pub undelivered: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Feed {
+    pub events: Vec<EventRecord>,
+    /// The last event looked at, wanted or not; `None` when there was none.
+    pub scanned_to: Option<EventId>,
+    /// There is more after it.
+    pub more: bool,
+}
+
+/// The rows a page looks at, so that one page is never the work of thousands.
+pub(super) struct Stretch {
+    pub last_id: Option<String>,
+    pub rows: i64,
+}
+
+impl Feed {
+    /// `events` are the wanted ones of the stretch, one more than the page holds if there are.
+    pub(super) fn of(mut events: Vec<EventRecord>, stretch: Stretch, limit: usize) -> Self {
+        if events.len() > limit {
+            events.truncate(limit);
+            let scanned_to = events.last().map(|event| event.id.clone());
+            return Self { events, scanned_to, more: true };
+        }
+        let scanned_to = stretch.last_id.map(EventId::restore);
+        Self { events, scanned_to, more: stretch.rows == SCANNED_MAX }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutboxStats {
+    pub queued: i64,
+    pub oldest_created_at_ms: Option<i64>,
+}
+
+impl Store {
+    /// Lanes with queued events, after the given one, in their order.
+    pub async fn lanes(&self, after: Option<Lane>, limit: usize) -> Result<Vec<LaneDue>> {
+        engine!(self.lanes(after, limit))
+    }
+
+    /// Takes events for sending: due, nobody's, and with no older event of their order under way.
+    pub async fn claim(&self, wants: Vec<Want>, lease: &LeaseToken) -> Result<Vec<Claimed>> {
+        engine!(self.claim(wants, lease))
+    }
+
+    /// Notes an attempt and, if the lease still holds, moves the event on.
+    pub async fn record(&self, attempt: Attempt) -> Result<Recorded> {
+        engine!(self.record(attempt))
+    }
+
+    /// Newest first.
+    pub async fn events(&self, filter: EventFilter, limit: usize) -> Result<Vec<EventRecord>> {
+        engine!(self.events(filter, limit))
+    }
+
+    pub async fn attempts_of(&self, event: &EventId) -> Result<Vec<AttemptRecord>> {
+        engine!(self.attempts_of(event))
+    }
+
+    /// Queues events anew that have ended, and makes waiting ones due; how many. The latest event
+    /// of an order only: an older one must never follow it.
+    pub async fn replay(&self, filter: EventFilter, at: Timestamp) -> Result<u64> {
+        engine!(self.replay(filter, at))
+    }
+
+    /// A partner's own events, oldest first.
+    pub async fn feed(&self, page: FeedPage) -> Result<Feed> {
+        engine!(self.feed(page))
+    }
+
+    pub async fn outbox_stats(&self) -> Result<OutboxStats> {
+        engine!(self.outbox_stats())
+    }
+}
+
+impl EventFilter {
+    /// The condition on parameters 1 to 6, strict in what is given so that an index can serve it.
+    pub(super) fn condition(&self, parameter: impl Fn(usize) -> String) -> String {
+        let columns = [
+            ("id", self.id.is_some()),
+            ("application_id", self.application.is_some()),
+            ("reference_number", self.reference_number.is_some()),
+            ("state", self.state.is_some()),
+        ];
+        let mut condition = format!("id >= {} and id < {}", parameter(5), parameter(6));
+        for (place, (column, given)) in (1..).zip(columns) {
+            let parameter = parameter(place);
+            condition += &match given {
+                true => format!(" and {column} = {parameter}"),
+                false => format!(" and {parameter} is null"),
+            };
+        }
+        condition
+    }
+
+    /// Event ids begin with their time, so a range of times is a range of ids.
+    pub(super) fn first_id(&self) -> String {
+        self.since.map_or_else(String::new, lowest_id)
+    }
+
+    pub(super) fn end_id(&self) -> String {
+        self.until.map_or_else(|| "evt_~".to_owned(), lowest_id)
+    }
+}
+
+fn lowest_id(at: Timestamp) -> String {
+    EventId::assign(at, [0; 10]).as_str().to_owned()
+}
+
+/// The columns of an event, in the order every `select` names them.
+pub(super) const EVENT_COLUMNS: &str = "id, application_id, reference_number, status, body, \
+     webhook_url, state, attempts, next_attempt_at_ms, created_at_ms";
+
+pub(super) struct EventRow {
+    pub id: String,
+    pub application_id: i64,
+    pub reference_number: String,
+    pub status: String,
+    pub body: Vec<u8>,
+    pub webhook_url: String,
+    pub state: String,
+    pub attempts: i64,
+    pub next_attempt_at_ms: i64,
+    pub created_at_ms: i64,
+}
+
+impl EventRow {
+    pub(super) fn read(self) -> Result<EventRecord> {
+        let corrupt = || StoreError::Corrupt(format!("event {}", self.id));
+        Ok(EventRecord {
+            application: ApplicationId(self.application_id),
+            reference_number: ReferenceNumber::parse(&self.reference_number)
+                .map_err(|_| corrupt())?,
+            status: Status::from_code(&self.status).ok_or_else(corrupt)?,
+            state: EventState::read(&self.state)?,
+            attempts: u32::try_from(self.attempts).map_err(|_| corrupt())?,
+            next_attempt_at: time(self.next_attempt_at_ms)?,
+            created_at: time(self.created_at_ms)?,
+            id: EventId::restore(self.id),
+            body: self.body,
+            webhook_url: self.webhook_url,
+        })
+    }
+}
+
+/// The columns of a claim, in the order every `returning` names them.
+pub(super) const CLAIM_COLUMNS: &str = "id, application_id, origin, body, webhook_url, attempts, \
+     failures, queued_at_ms, created_at_ms";
+
+pub(super) struct ClaimRow {
+    pub id: String,
+    pub application_id: i64,
+    pub origin: String,
+    pub body: Vec<u8>,
+    pub webhook_url: String,
+    pub attempts: i64,
+    pub failures: i64,
+    pub queued_at_ms: i64,
+    pub created_at_ms: i64,
+}
+
+impl ClaimRow {
+    pub(super) fn read(self) -> Result<Claimed> {
+        let corrupt = |_| StoreError::Corrupt(format!("event {}", self.id));
+        Ok(Claimed {
+            lane: Lane { application: ApplicationId(self.application_id), origin: self.origin },
+            attempt: u32::try_from(self.attempts).map_err(corrupt)?,
+            failures: u32::try_from(self.failures).map_err(corrupt)?,
+            queued_at: time(self.queued_at_ms)?,
+            created_at: time(self.created_at_ms)?,
+            id: EventId::restore(self.id),
+            body: self.body,
+            webhook_url: self.webhook_url,
+        })
+    }
+}
+
+pub(super) fn lane_due(application_id: i64, origin: String, due_at_ms: i64) -> Result<LaneDue> {
+    let lane = Lane { application: ApplicationId(application_id), origin };
+    Ok(LaneDue { lane, due_at: time(due_at_ms)? })
+}
+
+pub(super) struct AttemptRow {
+    pub attempt: i64,
+    pub at_ms: i64,
+    pub http_status: Option<i64>,
+    pub latency_ms: i64,
+    pub error: Option<String>,
+    pub answer_start: Option<Vec<u8>>,
+}
+
+impl AttemptRow {
+    pub(super) fn read(self) -> Result<AttemptRecord> {
+        let corrupt = |_| StoreError::Corrupt(format!("attempt {}", self.attempt));
+        Ok(AttemptRecord {
+            number: u32::try_from(self.attempt).map_err(corrupt)?,
+            at: time(self.at_ms)?,
+            latency_ms: self.latency_ms,
+            http_status: self.http_status.map(u16::try_from).transpose().map_err(corrupt)?,
+            error: self.error,
+            answer_start: self.answer_start.unwrap_or_default(),
+        })
+    }
+}

@@ -1,0 +1,387 @@
+//! The outbox on PostgreSQL: many dispatchers claim beside each other and skip what others hold.
+
+use std::collections::HashMap;
+
+use deadpool_postgres::{Client, GenericClient};
+use tokio_postgres::Row;
+
+use super::batch::{Batch, column};
+use super::{Fault, Postgres};
+use crate::domain::{Event, EventId, Lane, NewOrder, ReferenceNumber};
+use crate::store::outbox::{
+    AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, SCANNED_MAX, Stretch,
+    lane_due,
+};
+use crate::store::{
+    Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage, LaneDue,
+    LeaseToken, OutboxStats, Recorded, Result, Want,
+};
+
+/// Leases run on the database's time: the clocks of two nodes differ, and a sandbox moves its own.
+const REAL_NOW_MS: &str = "(extract(epoch from clock_timestamp()) * 1000)::bigint";
+
+/// Types of the parameters of `EventFilter::condition`.
+const FILTER_TYPES: [&str; 6] = ["text", "bigint", "text", "text", "text", "text"];
+
+impl Postgres {
+    /// From lane to lane by the index: a lane with a million events costs no more than one with one.
+    pub(in crate::store) async fn lanes(
+        &self,
+        after: Option<Lane>,
+        limit: usize,
+    ) -> Result<Vec<LaneDue>> {
+        let (application, origin) =
+            after.map_or((i64::MIN, String::new()), |lane| (lane.application.0, lane.origin));
+        let db = self.client().await?;
+        let select = db
+            .prepare_cached(
+                "with recursive lanes as (
+                     (select application_id, origin, next_attempt_at_ms from outbox
+                      where state = 'queued' and (application_id, origin) > ($1, $2)
+                      order by application_id, origin, next_attempt_at_ms limit 1)
+                     union all
+                     select next.* from lanes cross join lateral (
+                         select application_id, origin, next_attempt_at_ms from outbox o
+                         where state = 'queued'
+                             and (o.application_id, o.origin) > (lanes.application_id, lanes.origin)
+                         order by o.application_id, o.origin, o.next_attempt_at_ms limit 1) next
+                 )
+                 select application_id, origin, next_attempt_at_ms from lanes limit $3",
+            )
+            .await
+            .map_err(Fault::from)?;
+        let rows = db
+            .query(&select, &[&application, &origin, &as_limit(limit)])
+            .await
+            .map_err(Fault::from)?;
+        rows.iter().map(|row| lane_due(row.get(0), row.get(1), row.get(2))).collect()
+    }
+
+    pub(in crate::store) async fn claim(
+        &self,
+        wants: Vec<Want>,
+        lease: &LeaseToken,
+    ) -> Result<Vec<Claimed>> {
+        let db = self.client().await?;
+        let claim = db
+            .prepare_cached(&format!(
+                "with due as materialized (
+                     select picked.id
+                     from unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[])
+                         as want (application, origin, due_by_ms, most)
+                     cross join lateral (
+                         select o.id from outbox o
+                         where o.state = 'queued' and o.application_id = want.application
+                             and o.origin = want.origin and o.next_attempt_at_ms <= want.due_by_ms
+                             and (o.lease_until_ms is null or o.lease_until_ms < {REAL_NOW_MS})
+                             and (o.status = 'PEN' or not exists (
+                                 select 1 from outbox older
+                                 where older.reference_number = o.reference_number
+                                     and older.status = 'PEN'
+                                     and older.lease_until_ms >= {REAL_NOW_MS}))
+                         order by o.next_attempt_at_ms limit want.most
+                         for update of o skip locked) picked
+                 )
+                 update outbox set lease_token = $1, lease_until_ms = {REAL_NOW_MS} + {LEASE_MS},
+                     attempts = attempts + 1
+                 where id in (select id from due)
+                 returning {CLAIM_COLUMNS}"
+            ))
+            .await
+            .map_err(Fault::from)?;
+        let rows = db
+            .query(
+                &claim,
+                &[
+                    &lease.as_str(),
+                    &column(&wants, |want| want.lane.application.0),
+                    &column(&wants, |want| want.lane.origin.as_str()),
+                    &column(&wants, |want| want.due_by.as_millisecond()),
+                    &column(&wants, |want| as_limit(want.most)),
+                ],
+            )
+            .await
+            .map_err(Fault::from)?;
+        rows.iter().map(|row| claim_row(row).read()).collect()
+    }
+
+    pub(in crate::store) async fn record(&self, attempt: Attempt) -> Result<Recorded> {
+        self.records.run(attempt).await
+    }
+
+    pub(in crate::store) async fn events(
+        &self,
+        filter: EventFilter,
+        limit: usize,
+    ) -> Result<Vec<EventRecord>> {
+        let sql = format!(
+            "select {EVENT_COLUMNS} from outbox where {} order by id desc limit $7",
+            condition(&filter)
+        );
+        let rows = self
+            .client()
+            .await?
+            .query(
+                &sql,
+                &[
+                    &filter.id.as_ref().map(EventId::as_str),
+                    &filter.application.map(|id| id.0),
+                    &filter.reference_number.as_ref().map(ReferenceNumber::as_str),
+                    &filter.state.map(EventState::as_str),
+                    &filter.first_id(),
+                    &filter.end_id(),
+                    &as_limit(limit),
+                ],
+            )
+            .await
+            .map_err(Fault::from)?;
+        rows.iter().map(|row| event_row(row).read()).collect()
+    }
+
+    pub(in crate::store) async fn attempts_of(
+        &self,
+        event: &EventId,
+    ) -> Result<Vec<AttemptRecord>> {
+        let rows = self
+            .client()
+            .await?
+            .query(
+                "select attempt, at_ms, http_status, latency_ms, error, answer_start
+                 from delivery_attempts where event_id = $1 order by attempt",
+                &[&event.as_str()],
+            )
+            .await
+            .map_err(Fault::from)?;
+        let read = |row: &Row| AttemptRow {
+            attempt: row.get(0),
+            at_ms: row.get(1),
+            http_status: row.get(2),
+            latency_ms: row.get(3),
+            error: row.get(4),
+            answer_start: row.get(5),
+        };
+        rows.iter().map(|row| read(row).read()).collect()
+    }
+
+    pub(in crate::store) async fn replay(
+        &self,
+        filter: EventFilter,
+        at: jiff::Timestamp,
+    ) -> Result<u64> {
+        let sql = format!(
+            "update outbox set state = 'queued', failures = 0, queued_at_ms = $7,
+                 next_attempt_at_ms = $7
+             where {} and state <> 'superseded' and (status <> 'PEN' or not exists (
+                 select 1 from outbox newer where newer.reference_number = outbox.reference_number
+                     and newer.status <> 'PEN'))",
+            condition(&filter)
+        );
+        let changed = self
+            .client()
+            .await?
+            .execute(
+                &sql,
+                &[
+                    &filter.id.as_ref().map(EventId::as_str),
+                    &filter.application.map(|id| id.0),
+                    &filter.reference_number.as_ref().map(ReferenceNumber::as_str),
+                    &filter.state.map(EventState::as_str),
+                    &filter.first_id(),
+                    &filter.end_id(),
+                    &at.as_millisecond(),
+                ],
+            )
+            .await
+            .map_err(Fault::from)?;
+        Ok(changed)
+    }
+
+    /// The stretch first: an event that is committed between the two reads is then in the second.
+    pub(in crate::store) async fn feed(&self, page: FeedPage) -> Result<Feed> {
+        let after = page.after.as_ref().map_or("", EventId::as_str);
+        let db = self.client().await?;
+        let row = db
+            .query_one(
+                "select max(id), count(*) from (select id from outbox
+                     where application_id = $1 and id > $2 order by id limit $3) scanned",
+                &[&page.application.0, &after, &SCANNED_MAX],
+            )
+            .await
+            .map_err(Fault::from)?;
+        let stretch = Stretch { last_id: row.get(0), rows: row.get(1) };
+        let sql = format!(
+            "select {EVENT_COLUMNS} from outbox where application_id = $1 and id > $2 and id <= $3
+                 and (not $4 or state in ('queued', 'exhausted'))
+             order by id limit $5"
+        );
+        let limit = as_limit(page.limit.saturating_add(1));
+        let rows = db
+            .query(
+                &sql,
+                &[&page.application.0, &after, &stretch.last_id, &page.undelivered, &limit],
+            )
+            .await
+            .map_err(Fault::from)?;
+        let events = rows.iter().map(|row| event_row(row).read()).collect::<Result<_>>()?;
+        Ok(Feed::of(events, stretch, page.limit))
+    }
+
+    pub(in crate::store) async fn outbox_stats(&self) -> Result<OutboxStats> {
+        let row = self
+            .client()
+            .await?
+            .query_one(
+                "select count(*), min(created_at_ms) from outbox where state = 'queued'",
+                &[],
+            )
+            .await
+            .map_err(Fault::from)?;
+        Ok(OutboxStats { queued: row.get(0), oldest_created_at_ms: row.get(1) })
+    }
+}
+
+pub(super) struct Records;
+
+impl Batch for Records {
+    type Item = Attempt;
+    type Answer = Recorded;
+
+    /// Rows are locked in the order of their ids, so that two batches cannot wait for each other.
+    /// A repeated try finds the lease gone and says so, which harms nobody.
+    async fn run(
+        db: &mut Client,
+        attempts: &[Attempt],
+    ) -> std::result::Result<Vec<Recorded>, Fault> {
+        let record = db
+            .prepare_cached(
+                "with given as (
+                     select * from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[],
+                         $5::bigint[], $6::bigint[], $7::text[], $8::bytea[], $9::text[],
+                         $10::bigint[])
+                         as t (event, lease, attempt, at_ms, http_status, latency_ms, error, answer,
+                             state, next_ms)
+                 ), noted as (
+                     insert into delivery_attempts (event_id, attempt, at_ms, http_status,
+                         latency_ms, error, answer_start)
+                     select event, attempt, at_ms, http_status, latency_ms, error, answer from given
+                     on conflict do nothing
+                 ), locked as materialized (
+                     select o.id from outbox o join given
+                         on o.id = given.event and o.lease_token = given.lease
+                     order by o.id for update of o
+                 )
+                 update outbox o set lease_token = null, lease_until_ms = null,
+                     next_attempt_at_ms = given.next_ms,
+                     failures = o.failures + (given.state <> 'delivered')::int,
+                     state = case when o.state = 'superseded' and given.state <> 'delivered'
+                         then o.state else given.state end
+                 from given join locked on locked.id = given.event
+                 where o.id = given.event and o.lease_token = given.lease
+                 returning o.id, o.status = 'PEN' and exists (
+                     select 1 from outbox newer where newer.reference_number = o.reference_number
+                         and newer.status <> 'PEN')",
+            )
+            .await?;
+        let rows = db
+            .query(
+                &record,
+                &[
+                    &column(attempts, |a| a.event.as_str()),
+                    &column(attempts, |a| a.lease.as_str()),
+                    &column(attempts, |a| i64::from(a.number)),
+                    &column(attempts, |a| a.at.as_millisecond()),
+                    &column(attempts, |a| a.http_status.map(i64::from)),
+                    &column(attempts, |a| a.latency_ms),
+                    &column(attempts, |a| a.error.as_deref()),
+                    &column(attempts, |a| a.answer_start.as_slice()),
+                    &column(attempts, |a| a.verdict.state().as_str()),
+                    &column(attempts, |a| a.verdict.next_attempt_at(a.at).as_millisecond()),
+                ],
+            )
+            .await?;
+        let held: HashMap<&str, bool> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        let recorded = |attempt: &Attempt| match held.get(attempt.event.as_str()) {
+            Some(false) => Recorded::Done,
+            Some(true) => Recorded::Superseded,
+            None => Recorded::LeaseLost,
+        };
+        Ok(attempts.iter().map(recorded).collect())
+    }
+}
+
+/// The `PEN` events of those orders that are new: their row carries the reference we gave it, and
+/// an order that is replayed keeps the one it had.
+pub(super) async fn insert_events(
+    db: &impl GenericClient,
+    announced: &[&NewOrder],
+) -> std::result::Result<(), Fault> {
+    let events: Vec<(&NewOrder, &Event)> =
+        announced.iter().filter_map(|order| Some((*order, order.event.as_ref()?))).collect();
+    let insert = db
+        .prepare_cached(
+            "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
+                 origin, state, next_attempt_at_ms, queued_at_ms, created_at_ms)
+             select i, a, r, s, b, u, h, 'queued', t, t, t
+             from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bytea[],
+                 $6::text[], $7::text[], $8::bigint[], $9::text[]) as g (i, a, r, s, b, u, h, t, x)
+             join orders o on o.reference_number = r and o.application_id = a
+                 and o.external_transaction_id = x
+             on conflict do nothing",
+        )
+        .await?;
+    db.execute(
+        &insert,
+        &[
+            &column(&events, |(_, event)| event.id.as_str()),
+            &column(&events, |(order, _)| order.application.0),
+            &column(&events, |(order, _)| order.reference_number.as_str()),
+            &column(&events, |(_, event)| event.status.code()),
+            &column(&events, |(_, event)| event.body.as_slice()),
+            &column(&events, |(_, event)| event.webhook_url.as_str()),
+            &column(&events, |(order, event)| {
+                Lane::of(order.application, &event.webhook_url).origin
+            }),
+            &column(&events, |(_, event)| event.at.as_millisecond()),
+            &column(&events, |(order, _)| order.external_transaction_id.as_str()),
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+fn condition(filter: &EventFilter) -> String {
+    filter.condition(|place| format!("${place}::{}", FILTER_TYPES[place - 1]))
+}
+
+fn as_limit(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn claim_row(row: &Row) -> ClaimRow {
+    ClaimRow {
+        id: row.get(0),
+        application_id: row.get(1),
+        origin: row.get(2),
+        body: row.get(3),
+        webhook_url: row.get(4),
+        attempts: row.get(5),
+        failures: row.get(6),
+        queued_at_ms: row.get(7),
+        created_at_ms: row.get(8),
+    }
+}
+
+fn event_row(row: &Row) -> EventRow {
+    EventRow {
+        id: row.get(0),
+        application_id: row.get(1),
+        reference_number: row.get(2),
+        status: row.get(3),
+        body: row.get(4),
+        webhook_url: row.get(5),
+        state: row.get(6),
+        attempts: row.get(7),
+        next_attempt_at_ms: row.get(8),
+        created_at_ms: row.get(9),
+    }
+}

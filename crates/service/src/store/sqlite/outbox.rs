@@ -1,0 +1,320 @@
+//! The outbox on SQLite: the single writer claims, so that nobody can claim beside it.
+
+use rusqlite::{Connection, Row, params};
+
+use super::{Sqlite, execute, row, rows};
+use crate::domain::{ApplicationId, Event, EventId, Lane, ReferenceNumber};
+use crate::store::outbox::{
+    AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, SCANNED_MAX, Stretch,
+    lane_due,
+};
+use crate::store::{
+    Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage, LaneDue,
+    LeaseToken, OutboxStats, Recorded, Result, Want,
+};
+
+/// Leases run on real time, which the service's clock may have left.
+const REAL_NOW_MS: &str = "cast(unixepoch('subsec') * 1000 as integer)";
+
+impl Sqlite {
+    pub(in crate::store) async fn lanes(
+        &self,
+        after: Option<Lane>,
+        limit: usize,
+    ) -> Result<Vec<LaneDue>> {
+        self.reader.run(move |db| lanes(db, after, limit)).await
+    }
+
+    pub(in crate::store) async fn claim(
+        &self,
+        wants: Vec<Want>,
+        lease: &LeaseToken,
+    ) -> Result<Vec<Claimed>> {
+        let lease = lease.clone();
+        self.writer
+            .run_compound(move |db| {
+                let mut claimed = Vec::new();
+                for want in &wants {
+                    claim(db, want, &lease, &mut claimed)?;
+                }
+                Ok(claimed)
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn record(&self, attempt: Attempt) -> Result<Recorded> {
+        self.writer.run_compound(move |db| record(db, &attempt)).await
+    }
+
+    pub(in crate::store) async fn events(
+        &self,
+        filter: EventFilter,
+        limit: usize,
+    ) -> Result<Vec<EventRecord>> {
+        let matches = filter.condition(|place| format!("?{place}"));
+        let sql =
+            format!("select {EVENT_COLUMNS} from outbox where {matches} order by id desc limit ?7");
+        self.reader
+            .run(move |db| {
+                let (id, application, reference, state, first, end) = parameters(&filter);
+                let limit = as_limit(limit);
+                let given = params![id, application, reference, state, first, end, limit];
+                rows(db, &sql, given, event_row)?.into_iter().map(EventRow::read).collect()
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn attempts_of(
+        &self,
+        event: &EventId,
+    ) -> Result<Vec<AttemptRecord>> {
+        let event = event.clone();
+        let sql = "select attempt, at_ms, http_status, latency_ms, error, answer_start
+                   from delivery_attempts where event_id = ?1 order by attempt";
+        let read = |row: &Row<'_>| {
+            Ok(AttemptRow {
+                attempt: row.get(0)?,
+                at_ms: row.get(1)?,
+                http_status: row.get(2)?,
+                latency_ms: row.get(3)?,
+                error: row.get(4)?,
+                answer_start: row.get(5)?,
+            })
+        };
+        self.reader
+            .run(move |db| {
+                rows(db, sql, [event.as_str()], read)?.into_iter().map(AttemptRow::read).collect()
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn replay(
+        &self,
+        filter: EventFilter,
+        at: jiff::Timestamp,
+    ) -> Result<u64> {
+        let matches = filter.condition(|place| format!("?{place}"));
+        let sql = format!(
+            "update outbox set state = 'queued', failures = 0, queued_at_ms = ?7,
+                 next_attempt_at_ms = ?7
+             where {matches} and state <> 'superseded' and (status <> 'PEN' or not exists (
+                 select 1 from outbox newer where newer.reference_number = outbox.reference_number
+                     and newer.status <> 'PEN'))"
+        );
+        self.writer
+            .run(move |db| {
+                let (id, application, reference, state, first, end) = parameters(&filter);
+                let at_ms = at.as_millisecond();
+                let given = params![id, application, reference, state, first, end, at_ms];
+                execute(db, &sql, given).map(|changed| changed as u64)
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn feed(&self, page: FeedPage) -> Result<Feed> {
+        self.reader.run(move |db| feed(db, &page)).await
+    }
+
+    pub(in crate::store) async fn outbox_stats(&self) -> Result<OutboxStats> {
+        let sql = "select count(*), min(created_at_ms) from outbox indexed by outbox_lanes
+                   where state = 'queued'";
+        let read = |row: &Row<'_>| {
+            Ok(OutboxStats { queued: row.get(0)?, oldest_created_at_ms: row.get(1)? })
+        };
+        self.reader.run(move |db| Ok(row(db, sql, [], read)?.unwrap_or_default())).await
+    }
+}
+
+/// From lane to lane by the index: a lane with a million events costs no more than one with one.
+fn lanes(db: &Connection, after: Option<Lane>, limit: usize) -> Result<Vec<LaneDue>> {
+    let sql = "select application_id, origin, next_attempt_at_ms from outbox
+               where state = 'queued' and (application_id, origin) > (?1, ?2)
+               order by application_id, origin, next_attempt_at_ms limit 1";
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let mut at = after.map_or((i64::MIN, String::new()), |lane| (lane.application.0, lane.origin));
+    let mut found = Vec::new();
+    while found.len() < limit {
+        let Some((application, origin, due_at_ms)) = row(db, sql, params![at.0, at.1], read)?
+        else {
+            break;
+        };
+        at = (application, origin);
+        found.push(lane_due(at.0, at.1.clone(), due_at_ms)?);
+    }
+    Ok(found)
+}
+
+fn claim(db: &Connection, want: &Want, lease: &LeaseToken, into: &mut Vec<Claimed>) -> Result<()> {
+    let sql = format!(
+        "update outbox set lease_token = ?1, lease_until_ms = {REAL_NOW_MS} + {LEASE_MS},
+             attempts = attempts + 1
+         where rowid in (
+             select due.rowid from outbox due
+             where due.state = 'queued' and due.application_id = ?2 and due.origin = ?3
+                 and due.next_attempt_at_ms <= ?4
+                 and (due.lease_until_ms is null or due.lease_until_ms < {REAL_NOW_MS})
+                 and (due.status = 'PEN' or not exists (
+                     select 1 from outbox older
+                     where older.reference_number = due.reference_number
+                         and older.status = 'PEN' and older.lease_until_ms >= {REAL_NOW_MS}))
+             order by due.next_attempt_at_ms limit ?5)
+         returning {CLAIM_COLUMNS}"
+    );
+    let given = params![
+        lease.as_str(),
+        want.lane.application.0,
+        want.lane.origin,
+        want.due_by.as_millisecond(),
+        as_limit(want.most),
+    ];
+    let read = |row: &Row<'_>| {
+        Ok(ClaimRow {
+            id: row.get(0)?,
+            application_id: row.get(1)?,
+            origin: row.get(2)?,
+            body: row.get(3)?,
+            webhook_url: row.get(4)?,
+            attempts: row.get(5)?,
+            failures: row.get(6)?,
+            queued_at_ms: row.get(7)?,
+            created_at_ms: row.get(8)?,
+        })
+    };
+    for claimed in rows(db, &sql, given, read)? {
+        into.push(claimed.read()?);
+    }
+    Ok(())
+}
+
+fn record(db: &Connection, attempt: &Attempt) -> Result<Recorded> {
+    execute(
+        db,
+        "insert into delivery_attempts (event_id, attempt, at_ms, http_status, latency_ms, error,
+             answer_start)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7) on conflict do nothing",
+        params![
+            attempt.event.as_str(),
+            attempt.number,
+            attempt.at.as_millisecond(),
+            attempt.http_status,
+            attempt.latency_ms,
+            attempt.error,
+            attempt.answer_start,
+        ],
+    )?;
+    let delivered = attempt.verdict.state() == EventState::Delivered;
+    let awaited: Option<bool> = row(
+        db,
+        "update outbox set lease_token = null, lease_until_ms = null, next_attempt_at_ms = ?1,
+             failures = failures + ?2,
+             state = case when state = 'superseded' and ?2 then state else ?3 end
+         where id = ?4 and lease_token = ?5
+         returning status = 'PEN' and exists (
+             select 1 from outbox newer where newer.reference_number = outbox.reference_number
+                 and newer.status <> 'PEN')",
+        params![
+            attempt.verdict.next_attempt_at(attempt.at).as_millisecond(),
+            !delivered,
+            attempt.verdict.state().as_str(),
+            attempt.event.as_str(),
+            attempt.lease.as_str(),
+        ],
+        |row| row.get(0),
+    )?;
+    Ok(match awaited {
+        Some(false) => Recorded::Done,
+        Some(true) => Recorded::Superseded,
+        None => Recorded::LeaseLost,
+    })
+}
+
+/// The stretch first: an event that is committed between the two reads is then in the second.
+fn feed(db: &Connection, page: &FeedPage) -> Result<Feed> {
+    let after = page.after.as_ref().map_or("", EventId::as_str);
+    let stretch = row(
+        db,
+        "select max(id), count(*) from (select id from outbox
+             where application_id = ?1 and id > ?2 order by id limit ?3)",
+        params![page.application.0, after, SCANNED_MAX],
+        |row| Ok(Stretch { last_id: row.get(0)?, rows: row.get(1)? }),
+    )?
+    .unwrap_or(Stretch { last_id: None, rows: 0 });
+    let sql = format!(
+        "select {EVENT_COLUMNS} from outbox where application_id = ?1 and id > ?2 and id <= ?3
+             and (not ?4 or state in ('queued', 'exhausted'))
+         order by id limit ?5"
+    );
+    let limit = as_limit(page.limit.saturating_add(1));
+    let given = params![page.application.0, after, stretch.last_id, page.undelivered, limit];
+    let events = rows(db, &sql, given, event_row)?;
+    let events = events.into_iter().map(EventRow::read).collect::<Result<_>>()?;
+    Ok(Feed::of(events, stretch, page.limit))
+}
+
+fn as_limit(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+pub(super) fn insert_event(
+    db: &Connection,
+    application: ApplicationId,
+    reference: &ReferenceNumber,
+    event: &Event,
+) -> Result<()> {
+    execute(
+        db,
+        "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
+             origin, state, next_attempt_at_ms, queued_at_ms, created_at_ms)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'queued', ?8, ?8, ?8)",
+        params![
+            event.id.as_str(),
+            application.0,
+            reference.as_str(),
+            event.status.code(),
+            event.body,
+            event.webhook_url,
+            Lane::of(application, &event.webhook_url).origin,
+            event.at.as_millisecond(),
+        ],
+    )
+    .map(drop)
+}
+
+/// What still waits for this order is told by the event that comes now.
+pub(super) fn supersede(db: &Connection, reference: &ReferenceNumber) -> Result<()> {
+    execute(
+        db,
+        "update outbox set state = 'superseded' where reference_number = ?1 and state = 'queued'",
+        [reference.as_str()],
+    )
+    .map(drop)
+}
+
+type Parameters<'a> =
+    (Option<&'a str>, Option<i64>, Option<&'a str>, Option<&'static str>, String, String);
+
+fn parameters(filter: &EventFilter) -> Parameters<'_> {
+    (
+        filter.id.as_ref().map(EventId::as_str),
+        filter.application.map(|id| id.0),
+        filter.reference_number.as_ref().map(ReferenceNumber::as_str),
+        filter.state.map(EventState::as_str),
+        filter.first_id(),
+        filter.end_id(),
+    )
+}
+
+fn event_row(row: &Row<'_>) -> rusqlite::Result<EventRow> {
+    Ok(EventRow {
+        id: row.get(0)?,
+        application_id: row.get(1)?,
+        reference_number: row.get(2)?,
+        status: row.get(3)?,
+        body: row.get(4)?,
+        webhook_url: row.get(5)?,
+        state: row.get(6)?,
+        attempts: row.get(7)?,
+        next_attempt_at_ms: row.get(8)?,
+        created_at_ms: row.get(9)?,
+    })
+}

@@ -1,0 +1,115 @@
+//! The destination guard: the addresses a name has at the moment we connect, all public or none used.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{
+    ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolverConfig, ResolverOpts,
+};
+use hickory_resolver::net::NetError;
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hyper_util::client::legacy::connect::dns::Name;
+
+use crate::domain::is_public_address;
+
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
+const LOOKUP_TRIES: usize = 2;
+/// A merchant that moves is found again within this, whatever its DNS says.
+const TTL_MAX: Duration = Duration::from_secs(60);
+const NEGATIVE_TTL_MAX: Duration = Duration::from_secs(5);
+const NAMES_CACHED: u64 = 4_096;
+const LOOKUPS_MAX: usize = 512;
+
+/// Looks names up for the very connection that is about to be made, so that no answer can change
+/// between the check and the use.
+#[derive(Clone)]
+pub(super) struct Guard {
+    resolver: TokioResolver,
+    private_targets: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum GuardError {
+    #[error("the name of the host was not found: {0}")]
+    NotFound(String),
+    /// One is enough: which of several addresses is used is not ours to choose.
+    #[error("the host has an address that is not public")]
+    NotPublic,
+}
+
+impl Guard {
+    /// With the given name servers, or the machine's own.
+    pub(super) fn new(servers: &[SocketAddr], private_targets: bool) -> Result<Self, NetError> {
+        let mut builder = if servers.is_empty() {
+            TokioResolver::builder_tokio()?
+        } else {
+            let config = ResolverConfig::from_parts(None, Vec::new(), name_servers(servers));
+            TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
+        };
+        bound(builder.options_mut());
+        Ok(Self { resolver: builder.build()?, private_targets })
+    }
+
+    async fn addresses(&self, host: &str) -> Result<Vec<SocketAddr>, GuardError> {
+        // With the dot it is the whole name: no search list is tried.
+        let whole = format!("{}.", host.trim_end_matches('.'));
+        let found = self
+            .resolver
+            .lookup_ip(whole)
+            .await
+            .map_err(|fault| GuardError::NotFound(fault.to_string()))?;
+        let addresses: Vec<_> = found.iter().collect();
+        if !self.private_targets && !addresses.iter().copied().all(is_public_address) {
+            return Err(GuardError::NotPublic);
+        }
+        if addresses.is_empty() {
+            return Err(GuardError::NotFound("it has no address".into()));
+        }
+        // The connector puts the port in.
+        Ok(addresses.into_iter().map(|address| SocketAddr::new(address, 0)).collect())
+    }
+}
+
+fn name_servers(servers: &[SocketAddr]) -> Vec<NameServerConfig> {
+    let over = |mut connection: ConnectionConfig, port| {
+        connection.port = port;
+        connection
+    };
+    servers
+        .iter()
+        .map(|server| {
+            let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()];
+            let connections = connections.map(|connection| over(connection, server.port()));
+            NameServerConfig::new(server.ip(), true, connections.into())
+        })
+        .collect()
+}
+
+fn bound(options: &mut ResolverOpts) {
+    options.timeout = LOOKUP_TIMEOUT;
+    options.attempts = LOOKUP_TRIES;
+    // Both families: an address we did not see is one we did not check.
+    options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+    options.cache_size = NAMES_CACHED;
+    options.positive_max_ttl = Some(TTL_MAX);
+    options.negative_max_ttl = Some(NEGATIVE_TTL_MAX);
+    options.max_active_requests = LOOKUPS_MAX;
+}
+
+impl tower::Service<Name> for Guard {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = GuardError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, GuardError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), GuardError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, host: Name) -> Self::Future {
+        let guard = self.clone();
+        Box::pin(async move { Ok(guard.addresses(host.as_str()).await?.into_iter()) })
+    }
+}

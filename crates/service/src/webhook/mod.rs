@@ -1,0 +1,14 @@
+//! Telling merchants: outbox row → claim with a lease → sign → POST → record (spec 4.4, 5.3, 6).
+//!
+//! This room and `orders` do not know each other. They meet in the outbox table, which is why
+//! either may crash.
+
+mod breaker;
+mod dispatcher;
+mod guard;
+mod lanes;
+mod sender;
+mod signature;
+
+pub use dispatcher::Dispatcher;
+pub use sender::SenderError;

@@ -1,0 +1,276 @@
+//! One POST to a merchant: five seconds for all of it, and no more of the answer than we keep.
+
+use std::error::Error;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use jiff::Timestamp;
+use rustls::pki_types::{CertificateDer, pem::PemObject};
+
+use super::guard::{Guard, GuardError};
+use crate::config::WebhookConfig;
+use crate::domain::UrlRules;
+
+/// Connect, TLS, request and answer together (spec 8: a handler answers in under five seconds).
+pub(super) const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+const IDLE_CONNECTIONS_MAX: usize = 64;
+/// Read of an answer at most; whatever follows is not waited for.
+const ANSWER_BYTES_MAX: usize = 16 * 1024;
+/// Kept of an answer, for those who look.
+const ANSWER_BYTES_KEPT: usize = 512;
+const HEADERS_BYTES_MAX: usize = 16 * 1024;
+
+const USER_AGENT_VALUE: &str = concat!("svc-webhooks/", env!("CARGO_PKG_VERSION"));
+const DELIVERY_ATTEMPT: HeaderName = HeaderName::from_static("x-svc-delivery-attempt");
+
+#[derive(Debug, thiserror::Error)]
+pub enum SenderError {
+    #[error("the machine's DNS settings cannot be read ({0}); name servers with --webhook-dns")]
+    Dns(String),
+    #[error("the certificates in {path} cannot be read: {fault}")]
+    Certificates { path: PathBuf, fault: String },
+    #[error("TLS cannot be set up: {0}")]
+    Tls(#[from] rustls::Error),
+}
+
+/// Why an event was not delivered. The label of a metric too, so there are few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// The URL or an address of its host is not one we send to.
+    Refused,
+    Dns,
+    Connect,
+    Tls,
+    Timeout,
+    /// The connection broke or what came was not HTTP.
+    Broken,
+    /// An answer, but not a 2xx.
+    Status,
+    /// We could not sign: nothing was sent.
+    Unsigned,
+}
+
+impl Failure {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Timeout => "timeout",
+            Self::Broken => "broken",
+            Self::Status => "status",
+            Self::Unsigned => "unsigned",
+        }
+    }
+}
+
+/// What came of a POST.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub failure: Option<Failure>,
+    pub http_status: Option<u16>,
+    /// For people: why it failed, when the status does not say it.
+    pub error: Option<String>,
+    pub answer_start: Vec<u8>,
+    pub retry_after: Option<Duration>,
+}
+
+impl Outcome {
+    pub(super) fn failed(failure: Failure, error: impl Into<String>) -> Self {
+        Self { failure: Some(failure), error: Some(error.into()), ..Self::default() }
+    }
+}
+
+pub(super) struct Sender {
+    client: Client<HttpsConnector<HttpConnector<Guard>>, Full<Bytes>>,
+    rules: UrlRules,
+}
+
+impl Sender {
+    pub(super) fn new(config: &WebhookConfig, rules: UrlRules) -> Result<Self, SenderError> {
+        let guard = Guard::new(&config.name_servers, rules.private_targets)
+            .map_err(|fault| SenderError::Dns(fault.to_string()))?;
+        let mut tcp = HttpConnector::new_with_resolver(guard);
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        // TLS 1.2 and 1.3, HTTP/2 where the merchant speaks it. Nothing here reads the
+        // environment's proxies, follows a redirect, keeps a cookie or unpacks an answer.
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls(config.certificates.as_deref())?)
+            .https_or_http()
+            .enable_http1()
+            .enable_http2()
+            .wrap_connector(tcp);
+        let client = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
+            .http1_max_buf_size(HEADERS_BYTES_MAX)
+            .http2_max_header_list_size(HEADERS_BYTES_MAX as u32)
+            .build(connector);
+        Ok(Self { client, rules })
+    }
+
+    /// Sends these very bytes; the signature headers are the caller's.
+    pub(super) async fn post(
+        &self,
+        url: &str,
+        attempt: u32,
+        signatures: HeaderMap,
+        body: Vec<u8>,
+        now: Timestamp,
+    ) -> Outcome {
+        // The rules at creation may have been others, and an IP literal meets no look-up.
+        if let Err(issue) = self.rules.webhook(url) {
+            return Outcome::failed(Failure::Refused, format!("the URL {issue}"));
+        }
+        let Ok(uri) = Uri::try_from(url) else {
+            return Outcome::failed(Failure::Refused, "the URL cannot be requested");
+        };
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = signatures;
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
+        headers.insert(DELIVERY_ATTEMPT, attempt.into());
+        let exchange = async {
+            let answer = self.client.request(request).await.map_err(|fault| failure(&fault))?;
+            read(answer, now).await
+        };
+        match tokio::time::timeout(EXCHANGE_TIMEOUT, exchange).await {
+            Ok(Ok(outcome) | Err(outcome)) => outcome,
+            Err(_) => Outcome::failed(Failure::Timeout, "no complete answer within 5 seconds"),
+        }
+    }
+}
+
+/// Judges by the status, once the answer has ended or is longer than we read.
+async fn read(answer: Response<Incoming>, now: Timestamp) -> Result<Outcome, Outcome> {
+    let (head, mut body) = answer.into_parts();
+    let status = head.status;
+    let mut start = Vec::new();
+    let mut bytes_read = 0;
+    while bytes_read < ANSWER_BYTES_MAX && !body.is_end_stream() {
+        let frame = match body.frame().await {
+            None => break,
+            Some(Ok(frame)) => frame,
+            Some(Err(fault)) => {
+                let broken = Outcome::failed(Failure::Broken, format!("the answer broke: {fault}"));
+                return Err(Outcome { http_status: Some(status.as_u16()), ..broken });
+            }
+        };
+        let data = frame.into_data().unwrap_or_default();
+        bytes_read += data.len();
+        let kept = data.len().min(ANSWER_BYTES_KEPT - start.len());
+        start.extend_from_slice(&data[..kept]);
+    }
+    Ok(Outcome {
+        failure: (!status.is_success()).then_some(Failure::Status),
+        http_status: Some(status.as_u16()),
+        error: explained(status).map(str::to_owned),
+        answer_start: start,
+        retry_after: retry_after(&head.headers, now),
+    })
+}
+
+/// What the number alone does not tell a merchant.
+fn explained(status: StatusCode) -> Option<&'static str> {
+    match status {
+        _ if status.is_redirection() => Some("redirects are not followed: give the final URL"),
+        StatusCode::GONE => Some("410 does not end the delivery of a payment: it is tried on"),
+        _ => None,
+    }
+}
+
+/// Seconds, or the date of HTTP.
+fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+    Duration::try_from(date.duration_since(now)).ok()
+}
+
+/// Finds the real reason among the causes.
+fn failure(fault: &hyper_util::client::legacy::Error) -> Outcome {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(fault);
+    let mut deepest = fault.to_string();
+    while let Some(current) = cause {
+        deepest = current.to_string();
+        if let Some(guard) = current.downcast_ref::<GuardError>() {
+            let failure = match guard {
+                GuardError::NotFound(_) => Failure::Dns,
+                GuardError::NotPublic => Failure::Refused,
+            };
+            return Outcome::failed(failure, deepest);
+        }
+        let io = current.downcast_ref::<std::io::Error>();
+        // `io::Error` keeps what it wraps out of the chain of causes.
+        let wrapped = io.and_then(|io| io.get_ref());
+        if let Some(tls) = wrapped.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+            return Outcome::failed(Failure::Tls, tls.to_string());
+        }
+        if io.is_some_and(|io| io.kind() == ErrorKind::TimedOut) {
+            return Outcome::failed(Failure::Timeout, "no connection within 3 seconds");
+        }
+        cause = current.source();
+    }
+    let failure = if fault.is_connect() { Failure::Connect } else { Failure::Broken };
+    Outcome::failed(failure, deepest)
+}
+
+/// The machine's trust store and, in a sandbox, a further file of authorities.
+fn tls(further: Option<&Path>) -> Result<rustls::ClientConfig, SenderError> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if let Some(path) = further {
+        let unreadable = |fault: &dyn std::fmt::Display| SenderError::Certificates {
+            path: path.to_owned(),
+            fault: fault.to_string(),
+        };
+        let found = CertificateDer::pem_file_iter(path).map_err(|fault| unreadable(&fault))?;
+        for certificate in found {
+            roots.add(certificate.map_err(|fault| unreadable(&fault))?)?;
+        }
+    }
+    let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    Ok(rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now = Timestamp::from_second(784_111_777 - 90).unwrap();
+        let asked = |text: &str| {
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]);
+            retry_after(&headers, now)
+        };
+        assert_eq!(asked("120"), Some(Duration::from_secs(120)));
+        assert_eq!(asked("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::from_secs(90)));
+        for senseless in ["", "soon", "-5", "1.5", "Sun, 06 Nov 1984 08:49:37 GMT"] {
+            assert_eq!(asked(senseless), None, "{senseless}");
+        }
+    }
+}

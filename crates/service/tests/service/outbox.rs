@@ -1,0 +1,1 @@
+//! The outbox on every engine: claims, leases, superseding, replays and the feed.
