@@ -2,16 +2,27 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for a terminal")]
 
 mod bare;
+mod drill;
 mod growth;
 mod load;
+mod merchant;
+mod partner;
 mod pgbench;
+mod post;
 mod process;
+mod receiver;
 mod report;
 mod run;
 mod start_up;
 mod target;
+mod webhook;
+mod worker;
 
 use clap::{Parser, Subcommand, ValueEnum};
+
+/// As in `svc` itself.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[derive(Parser)]
 #[command(name = "svc-bench", about = "Measures svc against a baseline in the same run")]
@@ -32,12 +43,25 @@ enum Command {
     Growth(growth::Args),
     /// time until ready and memory when idle
     Start(start_up::Args),
+    /// webhooks from commit to delivery, against the same client posting the same bytes
+    Webhook(webhook::Args),
+    /// kill -9 in a loop under load, and a ledger of what was promised and kept
+    Drill(drill::Args),
     /// (inside) the bare routes
     #[command(hide = true)]
     Bare,
     /// (inside) the load generator
     #[command(hide = true)]
     Load(load::Args),
+    /// (inside) a merchant that keeps nothing but figures
+    #[command(hide = true)]
+    Receiver,
+    /// (inside) the client alone
+    #[command(hide = true)]
+    Post(post::Args),
+    /// (inside) orders, outbox and dispatcher without the API
+    #[command(hide = true)]
+    Worker(worker::Args),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -63,5 +87,10 @@ async fn main() -> anyhow::Result<()> {
         Command::Start(args) => start_up::run(&args).await,
         Command::Bare => bare::serve().await,
         Command::Load(args) => load::run(args).await,
+        Command::Drill(args) => drill::run(&args).await,
+        Command::Webhook(args) => webhook::run(&args).await,
+        Command::Receiver => receiver::serve().await,
+        Command::Post(args) => post::run(&args).await,
+        Command::Worker(args) => worker::run(args).await,
     }
 }

@@ -72,24 +72,34 @@ impl Server {
         Self::start(Command::new(own_directory()?.join("svc-bench")).arg("bare")).await
     }
 
+    /// A merchant.
+    pub(crate) async fn receiver() -> anyhow::Result<Self> {
+        Self::start(Command::new(own_directory()?.join("svc-bench")).arg("receiver")).await
+    }
+
     /// The service, with a partner and a token.
     pub(crate) async fn svc(data: &Data, more: &[&str]) -> anyhow::Result<Self> {
-        let svc = own_directory()?.join("svc");
-        let created = Command::new(&svc)
-            .args(["partner", "create", "Bench", "--json", "--database", &data.url])
-            .output()
-            .await?;
-        let credentials: Value = serde_json::from_slice(&created.stdout)
-            .with_context(|| String::from_utf8_lossy(&created.stderr).into_owned())?;
-        let mut command = Command::new(svc);
-        command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--database", &data.url]);
-        let mut server = Self::start(command.args(more)).await?;
+        let create = ["partner", "create", "Bench", "--json", "--database", &data.url];
+        let credentials: Value = svc(&create).await?;
+        let mut server = Self::serve(data, more).await?;
         let text = |key: &str| credentials[key].as_str().unwrap_or_default().to_owned();
         server.target.client_id = text("clientId");
         server.target.client_secret = text("clientSecret");
         server.target.application_uuid = text("applicationUUID");
         server.target.token = token(&server.target).await?;
         Ok(server)
+    }
+
+    /// The service alone.
+    pub(crate) async fn serve(data: &Data, more: &[&str]) -> anyhow::Result<Self> {
+        let mut command = Command::new(own_directory()?.join("svc"));
+        command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--database", &data.url]);
+        Self::start(command.args(more)).await
+    }
+
+    /// kill -9, and wait until it is gone.
+    pub(crate) async fn kill(&mut self) -> anyhow::Result<()> {
+        Ok(self.child.kill().await?)
     }
 
     #[expect(clippy::disallowed_methods, reason = "start-up is measured in real time")]
@@ -110,26 +120,40 @@ impl Server {
         Ok(Self { child, target, ready_after })
     }
 
-    /// Resident memory in bytes.
     pub(crate) fn resident_bytes(&self) -> anyhow::Result<u64> {
-        let status = self.proc("status")?;
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
-        let kib: u64 = line.split_whitespace().nth(1).context("no figure")?.parse()?;
-        Ok(kib * 1_024)
+        resident_bytes_of(self.pid()?)
     }
 
-    /// Processor time used so far, in ticks of 1/100 s.
     pub(crate) fn cpu_ticks(&self) -> anyhow::Result<u64> {
-        let stat = self.proc("stat")?;
-        let after_name = stat.rsplit_once(')').context("no name")?.1;
-        let fields: Vec<_> = after_name.split_whitespace().collect();
-        Ok(fields[11].parse::<u64>()? + fields[12].parse::<u64>()?)
+        cpu_ticks_of(self.pid()?)
     }
 
-    fn proc(&self, file: &str) -> anyhow::Result<String> {
-        let pid = self.child.id().context("the server has ended")?;
-        Ok(std::fs::read_to_string(format!("/proc/{pid}/{file}"))?)
+    fn pid(&self) -> anyhow::Result<u32> {
+        self.child.id().context("the server has ended")
     }
+}
+
+/// Resident memory of a process in bytes.
+pub(crate) fn resident_bytes_of(pid: u32) -> anyhow::Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
+    let kib: u64 = line.split_whitespace().nth(1).context("no figure")?.parse()?;
+    Ok(kib * 1_024)
+}
+
+/// Processor time a process has used so far, in ticks of 1/100 s.
+pub(crate) fn cpu_ticks_of(pid: u32) -> anyhow::Result<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let after_name = stat.rsplit_once(')').context("no name")?.1;
+    let fields: Vec<_> = after_name.split_whitespace().collect();
+    Ok(fields[11].parse::<u64>()? + fields[12].parse::<u64>()?)
+}
+
+/// Runs `svc` and reads the JSON it prints.
+pub(crate) async fn svc(arguments: &[&str]) -> anyhow::Result<Value> {
+    let output = Command::new(own_directory()?.join("svc")).args(arguments).output().await?;
+    serde_json::from_slice(&output.stdout)
+        .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 async fn token(target: &Target) -> anyhow::Result<String> {

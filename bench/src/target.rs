@@ -102,7 +102,7 @@ pub(crate) fn order_id(seed: u64, number: u64) -> String {
 }
 
 /// SplitMix64's finisher: spreads consecutive numbers evenly.
-fn mix(number: u64) -> u64 {
+pub(crate) fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -237,17 +237,22 @@ fn print(shown: &ShownEvent) {
         .iter()
         .map(|attempt| {
             let status = attempt.http_status.map_or("none".into(), |status| status.to_string());
-            let told = attempt.error.clone().unwrap_or_else(|| attempt.answer_start.clone());
+            let told = attempt.error.as_ref().unwrap_or(&attempt.answer_start);
             [
                 attempt.attempt.to_string(),
                 attempt.at.clone(),
                 status,
                 format!("{} ms", attempt.latency_ms),
-                told,
+                printable(told),
             ]
         })
         .collect();
     output::table(["TRY", "AT", "ANSWER", "TOOK", "WHAT CAME"], &rows);
+}
+
+/// What a merchant answered is not ours: it must not speak to the operator's terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{b7}' } else { c }).collect()
 }
 
 async fn replay(args: Replay) -> anyhow::Result<()> {
@@ -262,8 +267,12 @@ async fn replay(args: Replay) -> anyhow::Result<()> {
     let replayed = store.replay(filter.clone(), Clock::system().now()).await?;
     if let Some(id) = one.filter(|_| replayed == 0) {
         // Say why, instead of a bare 0.
-        return Err(match store.events(filter, 1).await?.is_empty() {
-            true => anyhow!("there is no such event {}", id.as_str()),
+        let alone = EventFilter { id: Some(id.clone()), ..EventFilter::default() };
+        return Err(match store.events(alone, 1).await?.is_empty() {
+            true => anyhow!("there is no event {}", id.as_str()),
+            false if store.events(filter, 1).await?.is_empty() => {
+                anyhow!("the event {} does not fit the other conditions", id.as_str())
+            }
             false => {
                 anyhow!("a newer event of the same order has taken its place: replay that one")
             }

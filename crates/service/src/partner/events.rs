@@ -94,9 +94,10 @@ pub(super) async fn events(
     };
     let feed = app.store.feed(page).await?;
     let settled_by = app.clock.now().saturating_sub(SETTLING).unwrap_or(Timestamp::MIN);
-    let next_cursor = next_cursor(&feed, asked.after, settled_by);
+    let next_cursor = next_cursor(&feed, asked.after.as_ref(), settled_by);
     Ok(Reply::ok(EventsData {
-        has_more: feed.more,
+        // Where the cursor cannot move yet, asking again at once would bring the same.
+        has_more: feed.more && next_cursor != asked.after,
         next_cursor: next_cursor.map(|id| id.as_str().to_owned()),
         events: feed.events.into_iter().map(event_data).collect::<Result<_, _>>()?,
     }))
@@ -141,10 +142,10 @@ fn parse(query: &str) -> Result<Asked, ApiError> {
 }
 
 /// As far as the page went, but not into the time in which events may still appear.
-fn next_cursor(feed: &Feed, after: Option<EventId>, settled_by: Timestamp) -> Option<EventId> {
+fn next_cursor(feed: &Feed, after: Option<&EventId>, settled_by: Timestamp) -> Option<EventId> {
     let settled = EventId::assign(settled_by, [0; 10]);
     let reached = feed.scanned_to.clone().map(|last| last.min(settled));
-    reached.max(after)
+    reached.max(after.cloned())
 }
 
 fn event_data(event: EventRecord) -> Result<EventData, ApiError> {

@@ -233,9 +233,14 @@ impl Store {
         engine!(self.claim(wants, lease))
     }
 
-    /// Notes an attempt and, if the lease still holds, moves the event on.
-    pub async fn record(&self, attempt: Attempt) -> Result<Recorded> {
-        engine!(self.record(attempt))
+    /// Notes attempts and, where the lease still holds, moves the events on.
+    pub async fn record(&self, attempts: Vec<Attempt>) -> Result<Vec<Recorded>> {
+        engine!(self.record(attempts))
+    }
+
+    /// Ends claims that came to nothing, as if they had not been made.
+    pub async fn give_back(&self, unsent: Vec<(EventId, LeaseToken)>) -> Result<()> {
+        engine!(self.give_back(unsent))
     }
 
     /// Newest first.

@@ -4,38 +4,43 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-use tokio::task::JoinSet;
+use jiff::Timestamp;
+use tokio::task::{JoinError, JoinSet};
 
-use super::lanes::{IN_FLIGHT_MAX, Lanes};
-use super::sender::{Failure, Outcome, Sender, SenderError};
-use super::signature::signature_headers;
+use super::delivery::{Delivery, deliver};
+use super::lanes::Lanes;
+use super::sender::{Sender, SenderError};
 use crate::app::App;
-use crate::domain::{Lane, Retry, next_retry};
-use crate::store::{Attempt, Claimed, LeaseToken, Recorded, StoreError, Verdict};
+use crate::domain::Lane;
+use crate::store::{Attempt, Claimed, LaneDue, LeaseToken, Recorded, StoreError, Want};
 
 /// How often the outbox is looked through for events nobody rang for: retries that fell due,
 /// events of other nodes, replays.
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
 /// Lanes looked at in one go; the next look goes on from there.
 const LOOK_LANES_MAX: usize = 1_000;
+/// Attempts waiting to be recorded; beyond it nothing new is claimed.
+const UNRECORDED_MAX: usize = 4_096;
 
 pub struct Dispatcher {
     app: App,
     sender: Arc<Sender>,
     lanes: Lanes,
-    under_way: JoinSet<Ended>,
+    tasks: JoinSet<Done>,
+    claiming: bool,
+    recording: bool,
+    to_record: Vec<(Lane, Attempt)>,
     looked_to: Option<Lane>,
     /// The store failed; it is asked again at the next look.
-    store_down: bool,
+    store_down: Option<StoreError>,
 }
 
-/// A delivery that is over.
-struct Ended {
-    lane: Lane,
-    delivered: bool,
-    /// An event of the same order waited for this one to end.
-    awaited: bool,
+/// Work that is over. Claims and records go one at a time, each with all that waits for it.
+enum Done {
+    Claimed { wants: Vec<Want>, lease: LeaseToken, events: Result<Vec<Claimed>, StoreError> },
+    Delivered(Box<Delivery>),
+    Recorded { attempts: Vec<(Lane, Attempt)>, outcome: Result<Vec<Recorded>, StoreError> },
+    Returned,
 }
 
 impl Dispatcher {
@@ -45,9 +50,12 @@ impl Dispatcher {
             app,
             sender: Arc::new(sender),
             lanes: Lanes::default(),
-            under_way: JoinSet::new(),
+            tasks: JoinSet::new(),
+            claiming: false,
+            recording: false,
+            to_record: Vec::new(),
             looked_to: None,
-            store_down: false,
+            store_down: None,
         })
     }
 
@@ -62,18 +70,27 @@ impl Dispatcher {
                 () = &mut stop => break,
                 _ = look.tick() => self.look().await,
                 () = app.outbox_bell.heard() => self.hear(),
-                Some(ended) = self.under_way.join_next() => self.end(ended),
+                Some(done) = self.tasks.join_next() => self.finish(done),
             }
-            self.start_due().await;
-            self.tell_metrics();
+            self.proceed();
         }
-        while let Some(ended) = self.under_way.join_next().await {
-            self.end(ended);
+        self.stop().await;
+    }
+
+    /// Requests under way are finished and recorded; what was only claimed is given back.
+    async fn stop(&mut self) {
+        self.claiming = true;
+        loop {
+            self.lanes.give_up_held();
+            self.proceed();
+            let Some(done) = self.tasks.join_next().await else { return };
+            self.finish(done);
         }
     }
 
-    /// Delivers everything that is due at this moment of the clock, and what falls due by that.
+    /// Delivers everything that is due at this moment of the clock.
     pub async fn drain(&mut self) -> Result<(), StoreError> {
+        self.store_down = None;
         self.hear();
         let mut after = None;
         loop {
@@ -83,9 +100,11 @@ impl Dispatcher {
             self.notice_due(found);
         }
         loop {
-            self.start_due().await;
-            let Some(ended) = self.under_way.join_next().await else { return Ok(()) };
-            self.end(ended);
+            self.proceed();
+            match self.tasks.join_next().await {
+                Some(done) => self.finish(done),
+                None => return self.store_down.clone().map_or(Ok(()), Err),
+            }
         }
     }
 
@@ -105,142 +124,136 @@ impl Dispatcher {
 
     /// The next stretch of lanes; at the end it begins anew.
     async fn look(&mut self) {
-        self.lanes.forget_idle();
+        self.lanes.forget_idle(self.app.clock.now());
+        self.app.metrics.webhook_breakers_open.set(self.lanes.broken() as f64);
         match self.app.store.lanes(self.looked_to.take(), LOOK_LANES_MAX).await {
             Ok(found) => {
                 if found.len() == LOOK_LANES_MAX {
                     self.looked_to = found.last().map(|found| found.lane.clone());
                 }
                 self.notice_due(found);
-                self.store_down = false;
+                self.store_down = None;
             }
-            Err(fault) => self.store_failed(&fault),
+            Err(fault) => self.store_failed(fault),
         }
     }
 
-    fn notice_due(&mut self, found: Vec<crate::store::LaneDue>) {
+    fn notice_due(&mut self, found: Vec<LaneDue>) {
         let now = self.app.clock.now();
-        found
-            .into_iter()
-            .filter(|lane| lane.due_at <= now)
-            .for_each(|due| self.lanes.notice(due.lane));
+        let due = found.into_iter().filter(|found| found.due_at <= now);
+        due.for_each(|found| self.lanes.notice(found.lane));
     }
 
-    /// Claims what may be sent now, and sends it.
-    async fn start_due(&mut self) {
-        while !self.store_down {
-            let wants = self.lanes.wants(self.app.clock.now());
-            if wants.is_empty() {
-                return;
+    /// Starts whatever can be started.
+    fn proceed(&mut self) {
+        // What has ended meanwhile goes into the same helpings.
+        while let Some(done) = self.tasks.try_join_next() {
+            self.finish(done);
+        }
+        for held in self.lanes.sends(self.app.clock.now(), self.app.clock.stopwatch()) {
+            let (app, sender) = (self.app.clone(), Arc::clone(&self.sender));
+            self.tasks.spawn(async move {
+                Done::Delivered(Box::new(deliver(&app, &sender, held.event, held.lease).await))
+            });
+        }
+        self.app.metrics.webhooks_in_flight.set(self.lanes.in_flight() as f64);
+        self.give_back();
+        self.claim();
+        self.record();
+    }
+
+    fn claim(&mut self) {
+        let busy = self.claiming || self.to_record.len() > UNRECORDED_MAX;
+        if busy || self.store_down.is_some() {
+            return;
+        }
+        let wants = self.lanes.wants(self.app.clock.now());
+        if wants.is_empty() {
+            return;
+        }
+        self.claiming = true;
+        let (app, lease) = (self.app.clone(), LeaseToken::assign(self.app.random.bytes()));
+        self.tasks.spawn(async move {
+            let events = app.store.claim(wants.clone(), &lease).await;
+            Done::Claimed { wants, lease, events }
+        });
+    }
+
+    fn record(&mut self) {
+        if self.recording || self.to_record.is_empty() || self.store_down.is_some() {
+            return;
+        }
+        self.recording = true;
+        let (app, attempts) = (self.app.clone(), std::mem::take(&mut self.to_record));
+        self.tasks.spawn(async move {
+            let only = attempts.iter().map(|(_, attempt)| attempt.clone()).collect();
+            let outcome = app.store.record(only).await;
+            Done::Recorded { attempts, outcome }
+        });
+    }
+
+    fn give_back(&mut self) {
+        let returned = self.lanes.take_returned();
+        if returned.is_empty() {
+            return;
+        }
+        let app = self.app.clone();
+        self.tasks.spawn(async move {
+            let unsent = returned.into_iter().map(|held| (held.event.id, held.lease)).collect();
+            // If it cannot be told, the leases run out by themselves.
+            let _ = app.store.give_back(unsent).await;
+            Done::Returned
+        });
+    }
+
+    fn finish(&mut self, done: Result<Done, JoinError>) {
+        match done.expect("a task of the dispatcher neither panics nor is cancelled") {
+            Done::Claimed { wants, lease, events } => {
+                self.claiming = false;
+                let events = events.unwrap_or_else(|fault| {
+                    // The next look finds these lanes again.
+                    self.store_failed(fault);
+                    Vec::new()
+                });
+                self.lanes.claimed(wants, events, &lease, self.app.clock.stopwatch());
             }
-            let lease = LeaseToken::assign(self.app.random.bytes());
-            match self.app.store.claim(wants.clone(), &lease).await {
-                Ok(claimed) => {
-                    self.lanes.started(wants, &claimed);
-                    for event in claimed {
-                        let (app, sender) = (self.app.clone(), Arc::clone(&self.sender));
-                        self.under_way.spawn(deliver(app, sender, event, lease.clone()));
+            Done::Delivered(delivery) => {
+                let Delivery { lane, delivered, took, attempt } = *delivery;
+                self.lanes.ended(&lane, delivered, took, self.app.clock.now());
+                self.to_record.push((lane, attempt));
+            }
+            Done::Recorded { attempts, outcome } => {
+                self.recording = false;
+                match outcome {
+                    Ok(outcome) => self.recorded(attempts, &outcome),
+                    // Kept for the next try. Should the process end before, the events are sent
+                    // again: twice is allowed, never is not.
+                    Err(fault) => {
+                        self.store_failed(fault);
+                        self.to_record.extend(attempts);
                     }
                 }
-                Err(fault) => {
-                    // The next look finds these lanes again.
-                    self.lanes.started(wants, &[]);
-                    self.store_failed(&fault);
+            }
+            Done::Returned => {}
+        }
+    }
+
+    fn recorded(&mut self, attempts: Vec<(Lane, Attempt)>, outcome: &[Recorded]) {
+        for ((lane, attempt), recorded) in attempts.into_iter().zip(outcome) {
+            match recorded {
+                Recorded::Done => {}
+                Recorded::Superseded => self.lanes.notice(lane),
+                Recorded::LeaseLost => {
+                    tracing::warn!(event = attempt.event.as_str(), "a lease was lost");
                 }
             }
         }
     }
 
-    fn end(&mut self, ended: Result<Ended, tokio::task::JoinError>) {
-        let ended = ended.expect("a delivery does not panic and is not cancelled");
-        self.lanes.ended(&ended.lane, ended.delivered, self.app.clock.now());
-        if ended.awaited {
-            self.lanes.notice(ended.lane);
+    fn store_failed(&mut self, fault: StoreError) {
+        if self.store_down.is_none() {
+            tracing::warn!(%fault, "webhooks wait: the outbox is not available");
         }
+        self.store_down = Some(fault);
     }
-
-    fn store_failed(&mut self, fault: &StoreError) {
-        if !std::mem::replace(&mut self.store_down, true) {
-            tracing::warn!(%fault, "webhooks wait: the outbox could not be read");
-        }
-    }
-
-    fn tell_metrics(&self) {
-        self.app.metrics.webhooks_in_flight.set(self.lanes.in_flight() as f64);
-        self.app.metrics.webhook_breakers_open.set(self.lanes.broken() as f64);
-        debug_assert!(self.lanes.in_flight() <= IN_FLIGHT_MAX);
-    }
-}
-
-async fn deliver(app: App, sender: Arc<Sender>, event: Claimed, lease: LeaseToken) -> Ended {
-    let at = app.clock.now();
-    if event.attempt == 1 {
-        app.metrics.webhook_first_attempt_lag.record(seconds_between(event.created_at, at));
-    }
-    let watch = app.clock.stopwatch();
-    let Claimed { id, lane, body, webhook_url, attempt: number, failures, queued_at, .. } = event;
-    let outcome = match signatures(&app, &id, lane.application, &body, at).await {
-        Ok(headers) => sender.post(&webhook_url, number, headers, body, at).await,
-        Err(why) => Outcome::failed(Failure::Unsigned, why),
-    };
-    let latency = watch.elapsed();
-    app.metrics.webhook_attempt(outcome.failure.map(Failure::as_str), latency);
-    let delivered = outcome.failure.is_none();
-    let verdict = decide(&app, &outcome, failures, queued_at);
-    if verdict == Verdict::Exhausted {
-        tracing::warn!(event = id.as_str(), "a webhook was tried to the end of its schedule");
-    }
-    let attempt = Attempt {
-        event: id,
-        lease,
-        number,
-        at,
-        latency_ms: i64::try_from(latency.as_millis()).unwrap_or(i64::MAX),
-        http_status: outcome.http_status,
-        error: outcome.error,
-        answer_start: outcome.answer_start,
-        verdict,
-    };
-    let recorded = app.store.record(attempt).await.unwrap_or_else(|fault| {
-        // The lease runs out and the event is sent again: twice is allowed, never is not.
-        tracing::warn!(%fault, "an attempt could not be recorded");
-        Recorded::LeaseLost
-    });
-    Ended { lane, delivered, awaited: recorded == Recorded::Superseded }
-}
-
-async fn signatures(
-    app: &App,
-    id: &crate::domain::EventId,
-    application: crate::domain::ApplicationId,
-    body: &[u8],
-    at: Timestamp,
-) -> Result<hyper::HeaderMap, String> {
-    let known = app.directory.known();
-    let known = match known.application_by_id(application) {
-        Some(_) => known,
-        None => app.directory.refresh(&app.store).await.map_err(|fault| fault.to_string())?,
-    };
-    let application = known.application_by_id(application).ok_or("its application is not known")?;
-    signature_headers(&app.keys, application, id, body, at).map_err(|fault| fault.to_string())
-}
-
-fn decide(app: &App, outcome: &Outcome, failures: u32, queued_at: Timestamp) -> Verdict {
-    if outcome.failure.is_none() {
-        return Verdict::Delivered;
-    }
-    let now = app.clock.now();
-    let waited = Duration::try_from(now.duration_since(queued_at)).unwrap_or_default();
-    let dice = f64::from(u32::from_be_bytes(app.random.bytes())) / f64::from(u32::MAX);
-    match next_retry(failures + 1, waited, outcome.retry_after, dice) {
-        Retry::Exhausted => Verdict::Exhausted,
-        Retry::After(delay) => {
-            let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);
-            Verdict::RetryAt(now.saturating_add(delay).unwrap_or(Timestamp::MAX))
-        }
-    }
-}
-
-fn seconds_between(from: Timestamp, to: Timestamp) -> f64 {
-    to.duration_since(from).as_secs_f64().max(0.0)
 }

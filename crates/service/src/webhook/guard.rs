@@ -43,11 +43,17 @@ pub(super) enum GuardError {
 impl Guard {
     /// With the given name servers, or the machine's own.
     pub(super) fn new(servers: &[SocketAddr], private_targets: bool) -> Result<Self, NetError> {
-        let mut builder = if servers.is_empty() {
-            TokioResolver::builder_tokio()?
-        } else {
+        let with = |servers: &[SocketAddr]| {
             let config = ResolverConfig::from_parts(None, Vec::new(), name_servers(servers));
             TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
+        };
+        let mut builder = match servers {
+            [] => TokioResolver::builder_tokio().unwrap_or_else(|fault| {
+                // A sandbox without a network still reaches this machine.
+                tracing::warn!(%fault, "no name servers: webhooks to names will fail");
+                with(&[])
+            }),
+            given => with(given),
         };
         bound(builder.options_mut());
         Ok(Self { resolver: builder.build()?, private_targets })

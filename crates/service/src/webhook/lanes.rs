@@ -1,59 +1,125 @@
-//! Which lanes may send how much now: pure bookkeeping, no clock and no I/O of its own.
+//! Which lanes may claim and send how much now: pure bookkeeping, no clock and no I/O of its own.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
 use super::breaker::Breaker;
 use crate::domain::{ApplicationId, Lane};
-use crate::store::{Claimed, Want};
+use crate::store::{Claimed, LeaseToken, Want};
 
 /// Requests under way in all: what a node has sockets and memory for.
 pub(super) const IN_FLIGHT_MAX: usize = 512;
 /// Of one application, however many hosts it sends us to.
 const APPLICATION_MAX: usize = 128;
+/// Events of one lane that are claimed ahead of their turn, so that a quick merchant need not wait
+/// for the database: as many as it takes in this time, and no more than this many.
+const AHEAD_TIME: Duration = Duration::from_millis(250);
+const AHEAD_MAX: u32 = 512;
+/// In all.
+const HELD_MAX: usize = 4_096;
+/// A claimed event that was not sent by then is given back: its lease must outlast the attempt.
+const HELD_TIME_MAX: Duration = Duration::from_secs(2);
 /// Lanes in one claim.
 const WANTS_MAX: usize = 64;
-/// Lanes known at once; beyond it new ones wait for the next look.
-const LANES_MAX: usize = 10_000;
+/// Lanes known at once, in all and of one application; beyond it new ones wait for a later look.
+/// Whoever sends us to a thousand dead hosts holds up only itself.
+const LANES_MAX: usize = 16_384;
+const APPLICATION_LANES_MAX: usize = 256;
 /// Calm lanes are kept so that they need not start over, up to this many.
 const CALM_MAX: usize = 1_024;
 
 #[derive(Default)]
 pub(super) struct Lanes {
     known: HashMap<Lane, State>,
-    /// Lanes to ask for, in turn.
-    ready: VecDeque<Lane>,
+    /// Lanes to claim for, in turn.
+    claimable: VecDeque<Lane>,
     paused: BTreeSet<(Timestamp, Lane)>,
+    /// Lanes with claimed events, in turn.
+    sendable: VecDeque<Lane>,
     in_flight: usize,
-    of_application: HashMap<ApplicationId, usize>,
+    held: usize,
+    of_application: HashMap<ApplicationId, Share>,
+    returned: Vec<Held>,
+}
+
+/// What one application takes of the whole.
+#[derive(Default)]
+struct Share {
+    lanes: usize,
+    in_flight: usize,
+    held: usize,
+}
+
+/// A claimed event and the proof that it is ours.
+pub(super) struct Held {
+    pub event: Claimed,
+    pub lease: LeaseToken,
+    claimed_at: Instant,
 }
 
 struct State {
     breaker: Breaker,
     in_flight: u32,
+    held: VecDeque<Held>,
     /// There may be due events.
     waiting: bool,
-    /// Stands in `ready` or `paused`.
+    /// Stands in `claimable` or `paused`.
     queued: bool,
+    /// Stands in `sendable`.
+    sending: bool,
     /// The merchant has just come back: what waits for it goes now, whenever it was due.
     catching_up: bool,
+    /// A moving average.
+    latency: Duration,
+}
+
+impl State {
+    fn new() -> Self {
+        Self {
+            breaker: Breaker::new(),
+            in_flight: 0,
+            held: VecDeque::new(),
+            waiting: false,
+            queued: false,
+            sending: false,
+            catching_up: false,
+            latency: AHEAD_TIME,
+        }
+    }
+
+    /// How many events to claim: what may be sent now, and some ahead for a merchant that is quick.
+    fn claims(&self, now: Timestamp) -> usize {
+        let room = self.breaker.room(now, self.in_flight);
+        if self.breaker.is_broken() {
+            return (room as usize).saturating_sub(self.held.len());
+        }
+        let limit = room + self.in_flight;
+        let turns = AHEAD_TIME.as_micros() / self.latency.as_micros().max(1);
+        let ahead = u32::try_from(turns.saturating_sub(1)).unwrap_or(u32::MAX);
+        let ahead = limit.saturating_mul(ahead).min(AHEAD_MAX);
+        let room = (room + ahead) as usize;
+        let room = room.saturating_sub(self.held.len());
+        // In large helpings, unless there is nothing left to send.
+        if self.held.is_empty() || room * 4 >= (limit + ahead) as usize { room } else { 0 }
+    }
 }
 
 impl Lanes {
     /// There may be due events in this lane.
     pub(super) fn notice(&mut self, lane: Lane) {
-        if !self.known.contains_key(&lane) && self.known.len() >= LANES_MAX {
-            return;
+        if !self.known.contains_key(&lane) {
+            let share = self.of_application.entry(lane.application).or_default();
+            if share.lanes >= APPLICATION_LANES_MAX || self.known.len() >= LANES_MAX {
+                return;
+            }
+            share.lanes += 1;
+            self.known.insert(lane.clone(), State::new());
         }
-        let state = self.known.entry(lane.clone()).or_insert_with(|| State {
-            breaker: Breaker::new(),
-            in_flight: 0,
-            waiting: false,
-            queued: false,
-            catching_up: false,
-        });
-        state.waiting = true;
+        if let Some(state) = self.known.get_mut(&lane) {
+            state.waiting = true;
+        }
         self.queue(lane);
     }
 
@@ -63,34 +129,25 @@ impl Lanes {
             && *until <= now
         {
             let (_, lane) = self.paused.pop_first().expect("there is a first");
-            self.ready.push_back(lane);
+            self.claimable.push_back(lane);
         }
         let mut wants = Vec::new();
-        let mut free = IN_FLIGHT_MAX.saturating_sub(self.in_flight);
-        let mut of_application: HashMap<ApplicationId, usize> = HashMap::new();
-        // Each lane once, and a fair share while there is more to do than room.
-        for _ in 0..self.ready.len() {
+        let mut free = HELD_MAX.saturating_sub(self.held);
+        for _ in 0..self.claimable.len() {
             if free == 0 || wants.len() == WANTS_MAX {
                 break;
             }
-            let Some(lane) = self.ready.pop_front() else { break };
+            let Some(lane) = self.claimable.pop_front() else { break };
             let Some(state) = self.known.get_mut(&lane) else { continue };
-            let taken = of_application.entry(lane.application).or_insert_with(|| {
-                self.of_application.get(&lane.application).copied().unwrap_or(0)
-            });
-            let room = state.breaker.room(now, state.in_flight) as usize;
-            let most = room.min(APPLICATION_MAX.saturating_sub(*taken)).min(free);
-            if room > 0 && most == 0 {
-                // Its application has too much under way; its turn comes when some of that ends.
-                self.ready.push_back(lane);
-                continue;
-            }
             state.queued = false;
+            let share = self.of_application.entry(lane.application).or_default();
+            let spare =
+                (APPLICATION_MAX + AHEAD_MAX as usize).saturating_sub(share.in_flight + share.held);
+            let most = state.claims(now).min(free).min(spare);
             if most == 0 {
-                // At its limit: it is queued again when a request ends.
+                // It has enough: it is queued again when a request ends, or at the next look.
                 continue;
             }
-            *taken += most;
             free -= most;
             let due_by = if state.catching_up { Timestamp::MAX } else { now };
             wants.push(Want { lane, most, due_by });
@@ -99,39 +156,82 @@ impl Lanes {
     }
 
     /// What the claim gave; fewer than wanted means that nothing more is due.
-    pub(super) fn started(&mut self, wants: Vec<Want>, claimed: &[Claimed]) {
-        let mut counts: HashMap<&Lane, usize> = HashMap::new();
-        for event in claimed {
-            *counts.entry(&event.lane).or_default() += 1;
+    pub(super) fn claimed(
+        &mut self,
+        wants: Vec<Want>,
+        events: Vec<Claimed>,
+        lease: &LeaseToken,
+        claimed_at: Instant,
+    ) {
+        let mut counts: HashMap<Lane, usize> = HashMap::new();
+        for event in events {
+            let lane = event.lane.clone();
+            *counts.entry(lane.clone()).or_default() += 1;
+            let state = self.known.get_mut(&lane).expect("lanes are claimed for while known");
+            state.held.push_back(Held { event, lease: lease.clone(), claimed_at });
+            self.held += 1;
+            self.of_application.entry(lane.application).or_default().held += 1;
+            if !std::mem::replace(&mut state.sending, true) {
+                self.sendable.push_back(lane);
+            }
         }
         for want in wants {
-            let count = counts.get(&want.lane).copied().unwrap_or(0);
             let Some(state) = self.known.get_mut(&want.lane) else { continue };
-            state.waiting = count == want.most;
-            state.catching_up &= state.waiting;
-            for _ in 0..count {
-                state.breaker.started();
-                state.in_flight += 1;
-            }
-            self.in_flight += count;
-            *self.of_application.entry(want.lane.application).or_default() += count;
-            if state.waiting {
+            let full = counts.get(&want.lane) == Some(&want.most);
+            state.waiting = full;
+            state.catching_up &= full;
+            if full {
                 self.queue(want.lane);
             }
         }
     }
 
-    /// A request ended.
-    pub(super) fn ended(&mut self, lane: &Lane, delivered: bool, now: Timestamp) {
-        self.in_flight -= 1;
-        if let Some(count) = self.of_application.get_mut(&lane.application) {
-            *count -= 1;
-            if *count == 0 {
-                self.of_application.remove(&lane.application);
+    /// Events to send now, each lane within its limits.
+    pub(super) fn sends(&mut self, now: Timestamp, instant: Instant) -> Vec<Held> {
+        let mut sends = Vec::new();
+        for _ in 0..self.sendable.len() {
+            if self.in_flight >= IN_FLIGHT_MAX {
+                break;
+            }
+            let Some(lane) = self.sendable.pop_front() else { break };
+            let Some(state) = self.known.get_mut(&lane) else { continue };
+            let share = self.of_application.entry(lane.application).or_default();
+            while let Some(first) = state.held.front() {
+                let late = instant.duration_since(first.claimed_at) > HELD_TIME_MAX;
+                let stop = self.in_flight >= IN_FLIGHT_MAX
+                    || share.in_flight >= APPLICATION_MAX
+                    || state.breaker.room(now, state.in_flight) == 0;
+                if stop && !late {
+                    break;
+                }
+                self.held -= 1;
+                share.held -= 1;
+                if late {
+                    self.returned.extend(state.held.pop_front());
+                    continue;
+                }
+                state.breaker.started();
+                state.in_flight += 1;
+                share.in_flight += 1;
+                self.in_flight += 1;
+                sends.extend(state.held.pop_front());
+            }
+            state.sending = !state.held.is_empty();
+            if state.sending {
+                self.sendable.push_back(lane);
             }
         }
+        sends
+    }
+
+    /// A request ended.
+    pub(super) fn ended(&mut self, lane: &Lane, delivered: bool, took: Duration, now: Timestamp) {
+        self.in_flight -= 1;
+        let share = self.of_application.entry(lane.application).or_default();
+        share.in_flight -= 1;
         let state = self.known.get_mut(lane).expect("a lane with a request under way is known");
         state.in_flight -= 1;
+        state.latency = (state.latency * 7 + took) / 8;
         if delivered {
             if state.breaker.succeeded() {
                 state.catching_up = true;
@@ -140,12 +240,31 @@ impl Lanes {
         } else {
             state.breaker.failed(now);
             state.catching_up = false;
+            if state.breaker.is_broken() {
+                // They wait for the probe like all others.
+                state.waiting |= !state.held.is_empty();
+                self.held -= state.held.len();
+                share.held -= state.held.len();
+                self.returned.extend(state.held.drain(..));
+            }
         }
         if state.waiting {
             self.queue(lane.clone());
-        } else if state.in_flight == 0 && state.breaker.is_calm() && self.known.len() > CALM_MAX {
-            self.known.remove(lane);
         }
+    }
+
+    /// Claimed events that will not be sent after all.
+    pub(super) fn take_returned(&mut self) -> Vec<Held> {
+        std::mem::take(&mut self.returned)
+    }
+
+    /// Everything that is claimed and not sent, because nothing more will be.
+    pub(super) fn give_up_held(&mut self) {
+        for state in self.known.values_mut() {
+            self.returned.extend(state.held.drain(..));
+        }
+        self.of_application.values_mut().for_each(|share| share.held = 0);
+        self.held = 0;
     }
 
     fn queue(&mut self, lane: Lane) {
@@ -157,7 +276,7 @@ impl Lanes {
             Some(until) => {
                 self.paused.insert((until, lane));
             }
-            None => self.ready.push_back(lane),
+            None => self.claimable.push_back(lane),
         }
     }
 
@@ -174,12 +293,20 @@ impl Lanes {
         self.known.values().filter(|state| state.breaker.is_broken()).count()
     }
 
-    /// Forgets lanes with nothing under way whose events are gone or not due; a look finds the rest.
-    pub(super) fn forget_idle(&mut self) {
-        if self.known.len() > CALM_MAX {
-            self.known.retain(|_, state| {
-                state.waiting || state.queued || state.in_flight > 0 || !state.breaker.is_calm()
-            });
-        }
+    /// Forgets lanes with nothing to do: those that failed once their pause is over, and calm ones
+    /// when there are many. A look finds them again when they have due events.
+    pub(super) fn forget_idle(&mut self, now: Timestamp) {
+        let many = self.known.len() > CALM_MAX;
+        self.known.retain(|lane, state| {
+            let busy = state.waiting || state.queued || state.in_flight > 0;
+            let paused = state.breaker.paused_until().is_some_and(|until| until > now);
+            let calm = state.breaker.is_calm() && !many;
+            let keep = busy || !state.held.is_empty() || paused || calm;
+            if !keep && let Some(share) = self.of_application.get_mut(&lane.application) {
+                share.lanes -= 1;
+            }
+            keep
+        });
+        self.of_application.retain(|_, share| share.lanes > 0);
     }
 }

@@ -4,6 +4,7 @@
 //! either may crash.
 
 mod breaker;
+mod delivery;
 mod dispatcher;
 mod guard;
 mod lanes;

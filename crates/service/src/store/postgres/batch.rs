@@ -102,7 +102,8 @@ async fn answer_all<B: Batch>(
     }
 }
 
-async fn run_until_told<B: Batch>(
+/// Again while the database says "again, please".
+pub(super) async fn run_until_told<B: Batch>(
     pool: &Pool,
     items: &[B::Item],
 ) -> std::result::Result<Vec<B::Answer>, Fault> {

@@ -38,7 +38,6 @@ pub(super) struct Postgres {
     creates: Batched<orders::CreateOrders>,
     changes: Batched<orders::Commits>,
     lookups: Batched<orders::Lookups>,
-    records: Batched<outbox::Records>,
 }
 
 impl Postgres {
@@ -52,7 +51,6 @@ impl Postgres {
         Ok(Self {
             creates: Batched::spawn(&pool, WRITERS, options.batch_max, size),
             changes: Batched::spawn(&pool, WRITERS, options.batch_max, size),
-            records: Batched::spawn(&pool, WRITERS, options.batch_max, size),
             lookups: Batched::spawn(&pool, READERS, options.batch_max, &metrics::Histogram::noop()),
             pool,
         })

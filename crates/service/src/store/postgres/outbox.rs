@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use deadpool_postgres::{Client, GenericClient};
 use tokio_postgres::Row;
 
-use super::batch::{Batch, column};
+use super::batch::{Batch, column, run_until_told};
 use super::{Fault, Postgres};
 use crate::domain::{Event, EventId, Lane, NewOrder, ReferenceNumber};
 use crate::store::outbox::{
@@ -105,8 +105,29 @@ impl Postgres {
         rows.iter().map(|row| claim_row(row).read()).collect()
     }
 
-    pub(in crate::store) async fn record(&self, attempt: Attempt) -> Result<Recorded> {
-        self.records.run(attempt).await
+    pub(in crate::store) async fn record(&self, attempts: Vec<Attempt>) -> Result<Vec<Recorded>> {
+        Ok(run_until_told::<Records>(&self.pool, &attempts).await?)
+    }
+
+    pub(in crate::store) async fn give_back(
+        &self,
+        unsent: Vec<(EventId, LeaseToken)>,
+    ) -> Result<()> {
+        self.client()
+            .await?
+            .execute(
+                "update outbox set lease_token = null, lease_until_ms = null,
+                     attempts = attempts - 1
+                 from unnest($1::text[], $2::text[]) as t (event, lease)
+                 where id = t.event and lease_token = t.lease",
+                &[
+                    &column(&unsent, |(event, _)| event.as_str()),
+                    &column(&unsent, |(_, lease)| lease.as_str()),
+                ],
+            )
+            .await
+            .map_err(Fault::from)?;
+        Ok(())
     }
 
     pub(in crate::store) async fn events(
@@ -170,7 +191,7 @@ impl Postgres {
     ) -> Result<u64> {
         let sql = format!(
             "update outbox set state = 'queued', failures = 0, queued_at_ms = $7,
-                 next_attempt_at_ms = $7
+                 next_attempt_at_ms = $7, lease_token = null, lease_until_ms = null
              where {} and state <> 'superseded' and (status <> 'PEN' or not exists (
                  select 1 from outbox newer where newer.reference_number = outbox.reference_number
                      and newer.status <> 'PEN'))",

@@ -42,8 +42,26 @@ impl Sqlite {
             .await
     }
 
-    pub(in crate::store) async fn record(&self, attempt: Attempt) -> Result<Recorded> {
-        self.writer.run_compound(move |db| record(db, &attempt)).await
+    pub(in crate::store) async fn record(&self, attempts: Vec<Attempt>) -> Result<Vec<Recorded>> {
+        self.writer
+            .run_compound(move |db| attempts.iter().map(|attempt| record(db, attempt)).collect())
+            .await
+    }
+
+    pub(in crate::store) async fn give_back(
+        &self,
+        unsent: Vec<(EventId, LeaseToken)>,
+    ) -> Result<()> {
+        let sql = "update outbox set lease_token = null, lease_until_ms = null,
+                       attempts = attempts - 1
+                   where id = ?1 and lease_token = ?2";
+        self.writer
+            .run_compound(move |db| {
+                unsent.iter().try_for_each(|(event, lease)| {
+                    execute(db, sql, [event.as_str(), lease.as_str()]).map(drop)
+                })
+            })
+            .await
     }
 
     pub(in crate::store) async fn events(
@@ -96,7 +114,7 @@ impl Sqlite {
         let matches = filter.condition(|place| format!("?{place}"));
         let sql = format!(
             "update outbox set state = 'queued', failures = 0, queued_at_ms = ?7,
-                 next_attempt_at_ms = ?7
+                 next_attempt_at_ms = ?7, lease_token = null, lease_until_ms = null
              where {matches} and state <> 'superseded' and (status <> 'PEN' or not exists (
                  select 1 from outbox newer where newer.reference_number = outbox.reference_number
                      and newer.status <> 'PEN'))"

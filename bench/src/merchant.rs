@@ -1,0 +1,60 @@
+//! A merchant that writes down everything it hears, for drills.
+
+use std::sync::{Arc, Mutex};
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use axum::{Router, body::Bytes};
+use serde_json::Value;
+
+/// One delivery, in the order of arrival.
+#[derive(Clone, Debug)]
+pub(crate) struct Heard {
+    /// `webhook-id`.
+    pub id: String,
+    pub order: String,
+    pub status: String,
+    pub body: Bytes,
+}
+
+pub(crate) struct Merchant {
+    address: std::net::SocketAddr,
+    heard: Arc<Mutex<Vec<Heard>>>,
+}
+
+impl Merchant {
+    pub(crate) async fn start() -> anyhow::Result<Self> {
+        let heard: Arc<Mutex<Vec<Heard>>> = Arc::default();
+        let routes = Router::new().route("/hook", post(hook)).with_state(Arc::clone(&heard));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        Ok(Self { address, heard })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/hook", self.address)
+    }
+
+    pub(crate) fn heard(&self) -> Vec<Heard> {
+        self.heard.lock().expect("no holder panics").clone()
+    }
+}
+
+async fn hook(
+    State(heard): State<Arc<Mutex<Vec<Heard>>>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> StatusCode {
+    let Ok(event) = serde_json::from_slice::<Value>(&body) else { return StatusCode::BAD_REQUEST };
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let id = headers.get("webhook-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
+    heard.lock().expect("no holder panics").push(Heard {
+        id: id.to_owned(),
+        order: text(&event["data"]["externalTransactionId"]),
+        status: text(&event["data"]["paymentStatus"]),
+        body,
+    });
+    StatusCode::OK
+}

@@ -1,0 +1,219 @@
+//! The service without its API: orders are confirmed as fast as the store allows, and delivered.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use svc_service::app::App;
+use svc_service::config::Config;
+use svc_service::credentials;
+use svc_service::domain::{
+    Actor, AdditionalInfo, ApplicationId, ExternalTransactionId, Kwanza, Label, Order, PayerId,
+    PaymentMethod, Proof, Quantity, Terms,
+};
+use svc_service::orders::{self, OrderRequest, Request};
+use svc_service::store::{Application, Database};
+use svc_service::webhook::Dispatcher;
+
+use crate::target::order_id;
+use crate::webhook::call;
+
+#[derive(clap::Args, Clone)]
+pub(crate) struct Args {
+    #[arg(long)]
+    database: String,
+    /// Where healthy merchants' events go
+    #[arg(long)]
+    url: String,
+    #[arg(long)]
+    events: u64,
+    /// Confirm so many a second instead of as fast as the store allows
+    #[arg(long)]
+    per_s: Option<u64>,
+    #[arg(long, default_value_t = 1)]
+    merchants: u64,
+    /// Every n-th merchant's events go to --sick-url
+    #[arg(long)]
+    sick_every: Option<u64>,
+    #[arg(long, default_value = "")]
+    sick_url: String,
+    /// Wait for healthy events to arrive; without it, only for so many seconds of dispatching
+    #[arg(long)]
+    linger_s: Option<u64>,
+}
+
+const CONFIRMING: u64 = 256;
+
+/// What the worker found out about itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Worked {
+    /// Healthy events, from the first confirmation to the last arrival.
+    pub delivered_per_s: f64,
+    pub confirmed_per_s: f64,
+    pub resident_before_bytes: u64,
+    pub resident_after_bytes: u64,
+    pub cpu: f64,
+}
+
+pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    let config =
+        Config { private_webhook_targets: true, ..Config::sandbox(([127, 0, 0, 1], 0).into()) };
+    let app = App::open(config, &Database::parse(&args.database)?).await?;
+    let merchants = merchants(&app, args.merchants).await?;
+    let orders = create_orders(&app, &args, &merchants).await?;
+    let (dispatcher, resident_before_bytes) = (Dispatcher::new(app.clone())?, resident_bytes()?);
+    let delivering = tokio::spawn(dispatcher.run(std::future::pending()));
+    let ticks = cpu_ticks()?;
+    let watch = app.clock.stopwatch();
+    let healthy = orders.iter().filter(|(sick, _)| !sick).count();
+    confirm_orders(&app, &args, orders).await?;
+    let confirmed_per_s = args.events as f64 / watch.elapsed().as_secs_f64();
+    match args.linger_s {
+        Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+        None => until_received(&args.url, healthy as u64).await?,
+    }
+    let took = watch.elapsed().as_secs_f64();
+    let worked = Worked {
+        delivered_per_s: healthy as f64 / took,
+        confirmed_per_s,
+        resident_before_bytes,
+        resident_after_bytes: resident_bytes()?,
+        cpu: (cpu_ticks()? - ticks) as f64 / 100.0 / took,
+    };
+    delivering.abort();
+    println!("{}", serde_json::to_string(&worked)?);
+    Ok(())
+}
+
+async fn merchants(app: &App, count: u64) -> anyhow::Result<Vec<Arc<Application>>> {
+    let mut uuids = Vec::new();
+    for number in 0..count {
+        let issued = credentials::create_partner(app, &format!("Loja {number}")).await?;
+        uuids.push(issued.application.publishable_key.application_uuid().clone());
+    }
+    let known = app.directory.refresh(&app.store).await?;
+    uuids.iter().map(|uuid| known.application(uuid).cloned().context("a new application")).collect()
+}
+
+/// Each order with whether its merchant is sick.
+async fn create_orders(
+    app: &App,
+    args: &Args,
+    merchants: &[Arc<Application>],
+) -> anyhow::Result<Vec<(bool, (ApplicationId, ExternalTransactionId))>> {
+    let healthy = Arc::new(terms(app, &args.url)?);
+    let sick =
+        if args.sick_url.is_empty() { None } else { Some(Arc::new(terms(app, &args.sick_url)?)) };
+    let creating: Vec<_> = (0..CONFIRMING)
+        .map(|lot| {
+            let (app, args, merchants) = (app.clone(), args.clone(), merchants.to_vec());
+            let (healthy, sick) = (Arc::clone(&healthy), sick.clone());
+            tokio::spawn(async move {
+                let mut created = Vec::new();
+                for number in (lot..args.events).step_by(CONFIRMING as usize) {
+                    let merchant = number % args.merchants;
+                    let is_sick = args.sick_every.is_some_and(|every| merchant % every == 0);
+                    let terms = sick.as_ref().filter(|_| is_sick).unwrap_or(&healthy);
+                    let application = Arc::clone(&merchants[merchant as usize]);
+                    let id = ExternalTransactionId::parse(order_id(1, number))?;
+                    let key = (application.id, id.clone());
+                    let request = OrderRequest {
+                        application,
+                        external_transaction_id: id,
+                        terms: (**terms).clone(),
+                        request_id: "bench".into(),
+                    };
+                    orders::create(&app, request).await?;
+                    created.push((is_sick, key));
+                }
+                anyhow::Ok(created)
+            })
+        })
+        .collect();
+    let mut all = Vec::new();
+    for lot in creating {
+        all.extend(lot.await??);
+    }
+    Ok(all)
+}
+
+async fn confirm_orders(
+    app: &App,
+    args: &Args,
+    orders: Vec<(bool, (ApplicationId, ExternalTransactionId))>,
+) -> anyhow::Result<()> {
+    if let Some(per_s) = args.per_s {
+        let mut pace = tokio::time::interval(Duration::from_secs_f64(1.0 / per_s as f64));
+        let mut confirming = tokio::task::JoinSet::new();
+        for (_, key) in orders {
+            pace.tick().await;
+            confirming.spawn(confirm(app.clone(), key));
+        }
+        while let Some(confirmed) = confirming.join_next().await {
+            confirmed??;
+        }
+        return Ok(());
+    }
+    let lots = orders.chunks(orders.len().div_ceil(CONFIRMING as usize).max(1));
+    let confirming: Vec<_> = lots
+        .map(|lot| {
+            let (app, lot) = (app.clone(), lot.to_vec());
+            tokio::spawn(async move {
+                for (_, key) in lot {
+                    confirm(app.clone(), key).await?;
+                }
+                anyhow::Ok(())
+            })
+        })
+        .collect();
+    for lot in confirming {
+        lot.await??;
+    }
+    Ok(())
+}
+
+/// Read, decide, commit: as a rail's notification does it.
+async fn confirm(app: App, key: (ApplicationId, ExternalTransactionId)) -> anyhow::Result<()> {
+    let order: Order =
+        app.store.order_by_external_id(key.0, key.1).await?.context("a stored order")?;
+    let proof = Proof {
+        method: PaymentMethod::Direct,
+        rail_payment_id: order.reference_number.as_str().to_owned(),
+        amount: order.terms.amount,
+    };
+    let request = Request { actor: Actor::Rail("bench".into()), request_id: "bench".into() };
+    orders::settle(&app, order, &proof, &request).await?;
+    Ok(())
+}
+
+fn terms(app: &App, webhook_url: &str) -> anyhow::Result<Terms> {
+    let info = serde_json::json!({
+        "returnUrl": "https://shop.example.ao/ok", "cancelUrl": "https://shop.example.ao/no",
+        "webhookUrl": webhook_url,
+    });
+    Ok(Terms {
+        payer_id: PayerId::parse("user-1".to_owned())?,
+        name: Label::parse("Livro de receitas".to_owned())?,
+        amount: Kwanza::parse(15_000)?,
+        quantity: Quantity::parse(1)?,
+        additional_info: AdditionalInfo::parse(&info.to_string(), &app.url_rules)?,
+    })
+}
+
+async fn until_received(url: &str, count: u64) -> anyhow::Result<()> {
+    let (address, _) = url.trim_start_matches("http://").split_once('/').context("a path")?;
+    while call("GET", address, "/count").await?.parse::<u64>()? < count {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+fn resident_bytes() -> anyhow::Result<u64> {
+    crate::process::resident_bytes_of(std::process::id())
+}
+
+fn cpu_ticks() -> anyhow::Result<u64> {
+    crate::process::cpu_ticks_of(std::process::id())
+}

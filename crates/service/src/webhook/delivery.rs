@@ -1,0 +1,88 @@
+//! One attempt: sign, POST, decide what follows from the answer.
+
+use std::time::Duration;
+
+use hyper::HeaderMap;
+use jiff::{SignedDuration, Timestamp};
+
+use super::sender::{Failure, Outcome, Sender};
+use super::signature::signature_headers;
+use crate::app::App;
+use crate::domain::{ApplicationId, EventId, Lane, Retry, next_retry};
+use crate::store::{Attempt, Claimed, LeaseToken, Verdict};
+
+/// An attempt that is over, and what the store must know of it.
+pub(super) struct Delivery {
+    pub lane: Lane,
+    pub delivered: bool,
+    pub took: Duration,
+    pub attempt: Attempt,
+}
+
+pub(super) async fn deliver(
+    app: &App,
+    sender: &Sender,
+    event: Claimed,
+    lease: LeaseToken,
+) -> Delivery {
+    let at = app.clock.now();
+    if event.attempt == 1 {
+        let lag = at.duration_since(event.created_at).as_secs_f64();
+        app.metrics.webhook_first_attempt_lag.record(lag.max(0.0));
+    }
+    let watch = app.clock.stopwatch();
+    let Claimed { id, lane, body, webhook_url, attempt: number, failures, queued_at, .. } = event;
+    let outcome = match signatures(app, lane.application, &id, &body, at).await {
+        Ok(headers) => sender.post(&webhook_url, number, headers, body, at).await,
+        Err(why) => Outcome::failed(Failure::Unsigned, why),
+    };
+    let took = watch.elapsed();
+    app.metrics.webhook_attempt(outcome.failure.map(Failure::as_str), took);
+    let verdict = decide(app, &outcome, failures, queued_at);
+    if verdict == Verdict::Exhausted {
+        tracing::warn!(event = id.as_str(), "a webhook was tried to the end of its schedule");
+    }
+    let attempt = Attempt {
+        event: id,
+        lease,
+        number,
+        at,
+        latency_ms: i64::try_from(took.as_millis()).unwrap_or(i64::MAX),
+        http_status: outcome.http_status,
+        error: outcome.error,
+        answer_start: outcome.answer_start,
+        verdict,
+    };
+    Delivery { lane, delivered: verdict == Verdict::Delivered, took, attempt }
+}
+
+async fn signatures(
+    app: &App,
+    application: ApplicationId,
+    id: &EventId,
+    body: &[u8],
+    at: Timestamp,
+) -> Result<HeaderMap, String> {
+    let mut known = app.directory.known();
+    if known.application_by_id(application).is_none() {
+        known = app.directory.refresh(&app.store).await.map_err(|fault| fault.to_string())?;
+    }
+    let application = known.application_by_id(application).ok_or("its application is not known")?;
+    signature_headers(&app.keys, application, id, body, at).map_err(|fault| fault.to_string())
+}
+
+fn decide(app: &App, outcome: &Outcome, failures: u32, queued_at: Timestamp) -> Verdict {
+    if outcome.failure.is_none() {
+        return Verdict::Delivered;
+    }
+    let now = app.clock.now();
+    let waited = Duration::try_from(now.duration_since(queued_at)).unwrap_or_default();
+    let dice = f64::from(u32::from_be_bytes(app.random.bytes())) / f64::from(u32::MAX);
+    match next_retry(failures + 1, waited, outcome.retry_after, dice) {
+        Retry::Exhausted => Verdict::Exhausted,
+        Retry::After(delay) => {
+            let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);
+            Verdict::RetryAt(now.saturating_add(delay).unwrap_or(Timestamp::MAX))
+        }
+    }
+}
