@@ -3,8 +3,9 @@
 #[path = "support/receiver.rs"]
 mod receiver;
 #[path = "snippets/verify.rs"]
-#[expect(dead_code, reason = "its `main` is for merchants")]
+#[expect(dead_code, unreachable_pub, reason = "a program of its own, for merchants")]
 mod rust_snippet;
+#[expect(dead_code, reason = "a demo and a merchant are enough here")]
 mod support;
 
 use std::io::Write;

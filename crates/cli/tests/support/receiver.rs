@@ -50,7 +50,7 @@ impl Receiver {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (kept, answer) = (Arc::clone(&kept), Arc::clone(&answer));
-                std::thread::spawn(move || serve(stream, &kept, &*answer));
+                std::thread::spawn(move || serve(&stream, &kept, &*answer));
             }
         });
         Self { address, received }
@@ -73,8 +73,8 @@ impl Receiver {
 }
 
 /// One request per connection is enough here.
-fn serve(stream: TcpStream, kept: &Mutex<Vec<Received>>, answer: &Answer) -> Option<()> {
-    let mut reader = BufReader::new(&stream);
+fn serve(stream: &TcpStream, kept: &Mutex<Vec<Received>>, answer: &Answer) -> Option<()> {
+    let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         if reader.read_line(&mut head).ok()? == 0 {
@@ -90,7 +90,7 @@ fn serve(stream: TcpStream, kept: &Mutex<Vec<Received>>, answer: &Answer) -> Opt
     let answer = format!(
         "HTTP/1.1 {status} said\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{text}"
     );
-    (&stream).write_all(answer.as_bytes()).ok()
+    (&mut &*stream).write_all(answer.as_bytes()).ok()
 }
 
 /// An order whose webhooks go to the receiver; its reference number.
