@@ -54,7 +54,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     if args.json {
         output::json(&Ready { base_url: &base_url, sdk_url: &base_url, credentials: &credentials });
     } else {
-        output::line(summary(&base_url, &credentials));
+        output::line(summary(&base_url, &credentials, &look(&args.data)?));
     }
     serve::until_stopped(server, stop).await
 }
@@ -92,7 +92,16 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     std::io::Write::write_all(&mut options.open(path)?, text.as_bytes())
 }
 
-fn summary(base_url: &str, credentials: &Credentials) -> String {
+/// Shows the demo's webhooks from whatever directory it is pasted in.
+fn look(data: &Path) -> std::io::Result<String> {
+    let (program, data) = (std::env::current_exe()?, std::path::absolute(data)?);
+    let database = format!("sqlite:{}", data.join("svc.db").display());
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    let program = quoted(&program.display().to_string());
+    Ok(format!("{program} webhook list --database {}", quoted(&database)))
+}
+
+fn summary(base_url: &str, credentials: &Credentials, look: &str) -> String {
     let Credentials { client_id, client_secret, publishable_key, application_uuid, webhook_secret } =
         credentials;
     let title = output::bold("The sandbox is ready.");
@@ -126,6 +135,16 @@ echo
 curl -s "{base_url}/svcpartner/paymentByExternalTransaction?externalTransactionId=$ORDER&applicationUUID={application_uuid}" \
   -H "Authorization: Bearer $TOKEN"
 echo
+
+# 4. pay it, as a payer would
+curl -s {base_url}/sandbox/simulate \
+  -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d @- <<BODY
+{{"externalTransactionId":"$ORDER","applicationUUID":"{application_uuid}","outcome":"confirm"}}
+BODY
+echo
+
+# 5. the webhook it caused; it waits until something answers at http://127.0.0.1:3000
+{look}
 "#
     )
 }

@@ -12,9 +12,12 @@ use support::{Folder, PATIENCE, Place, Ran, Service, now, run, svc, until};
 
 const PRIVATE_TARGET: &str = "http://127.0.0.1:3000/api/svc/webhook";
 
+const DATA: &str = "the demo's data";
+
 fn demo(folder: &Folder, json: &[&str]) -> Command {
     let mut command = svc(&["demo", "--listen", "127.0.0.1:0", "--data"]);
-    command.arg(folder.path("demo")).args(json);
+    // Names that a shell would take apart, because the walk is pasted into one.
+    command.arg(folder.path(DATA)).args(json);
     command
 }
 
@@ -88,8 +91,9 @@ fn credentials_of(service: &Service) -> Value {
 fn the_files_with_secrets_are_for_their_owner_only() {
     let folder = Folder::new();
     let _service = start(&folder);
-    for name in ["demo/credentials.json", "demo/svc.db"] {
-        let mode = std::fs::metadata(folder.path(name)).expect("it is there").permissions().mode();
+    for name in ["credentials.json", "svc.db"] {
+        let path = folder.path(&format!("{DATA}/{name}"));
+        let mode = std::fs::metadata(path).expect("it is there").permissions().mode();
         assert_eq!(mode & 0o077, 0, "{name} has mode {mode:o}");
     }
 }
@@ -122,27 +126,33 @@ fn the_printed_walk_works_when_pasted() {
     let service = Service::start(&mut demo(&folder, &[]));
     assert!(service.first_line.contains("http://127.0.0.1:"), "{}", service.first_line);
     let pasted = paste(&walk(&service));
-    let answers: Vec<Value> = pasted
-        .stdout
-        .lines()
+    assert_eq!(pasted.code, Some(0), "{pasted:?}");
+    let (answers, table): (Vec<_>, Vec<_>) =
+        pasted.stdout.lines().partition(|line| line.starts_with('{'));
+    let answers: Vec<Value> = answers
+        .iter()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{pasted:?}")))
         .collect();
-    let [created, queried] = &answers[..] else { panic!("two answers, not {pasted:?}") };
-    for answer in [created, queried] {
+    let [created, queried, paid] = &answers[..] else { panic!("three answers, not {pasted:?}") };
+    for (answer, status) in [(created, "PEN"), (queried, "PEN"), (paid, "CON")] {
         assert_eq!(answer["code"], 200, "{answer}");
-        assert_eq!(answer["data"]["paymentStatus"], "PEN", "{answer}");
+        assert_eq!(answer["data"]["paymentStatus"], status, "{answer}");
         assert_eq!(answer["data"]["amount"], 15000, "{answer}");
+        assert_eq!(answer["data"]["referenceNumber"], created["data"]["referenceNumber"]);
     }
-    let reference = |answer: &Value| answer["data"]["referenceNumber"].as_str().map(str::to_owned);
-    assert!(reference(created).is_some(), "{created}");
-    assert_eq!(reference(created), reference(queried));
+    let reference = created["data"]["referenceNumber"].as_str().expect("a reference is text");
+    let [head, event] = table[..] else { panic!("one event, not {pasted:?}") };
+    assert!(head.starts_with("EVENT"), "{head}");
+    for part in ["evt_", "CON", reference, PRIVATE_TARGET] {
+        assert!(event.contains(part), "{part} is missing in {event}");
+    }
 }
 
-/// The text after "Paste this", up to the last of its three steps.
+/// The text after "Paste this", up to the last of its steps.
 fn walk(service: &Service) -> String {
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
     let start = now();
-    while lines.iter().filter(|line: &&String| *line == "echo").count() < 2 {
+    while lines.last().is_none_or(|line| !line.contains(" webhook list ")) {
         assert!(start.elapsed() < PATIENCE, "the walk has no end: {lines:?}");
         lines.push(until("the next line", PATIENCE, || service.lines.try_recv().ok()));
     }

@@ -1,6 +1,6 @@
 //! What every black-box test needs: a place for data, the real binary, one HTTP call, a merchant.
 //!
-//! Every item here is used by every test target; what only some need lives in a file of its own.
+//! Every item here is used by nearly every test target; what few need lives in a file of its own.
 
 pub(crate) mod http;
 pub(crate) mod merchant;
