@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyper::Response;
 use jiff::Timestamp;
 use svc_service::domain::Order;
-use svc_service::store::{EventFilter, EventState};
+use svc_service::store::{EventFilter, EventState, LEASE_MS};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpSocket;
 use tokio::sync::mpsc;
@@ -78,6 +78,8 @@ async fn a_merchant_that_hangs_is_left_after_seconds_wherever_it_hangs(database:
     for ((what, _, error), order) in cases.iter().zip(&orders) {
         let attempt = delivery.failed_once(order, what).await;
         assert_eq!((attempt.http_status, attempt.error.as_deref()), (None, Some(*error)), "{what}");
+        // While the event was still ours: nobody else has begun to send it meanwhile.
+        assert!(attempt.latency_ms < LEASE_MS, "{what}: {} ms", attempt.latency_ms);
     }
     assert_eq!(delivery.ended("timeout"), cases.len());
 }
