@@ -1,12 +1,19 @@
 //! A fresh database of either engine for one test, a service on it, and values to put into it.
 
+mod attempts;
 mod delivery;
+mod dns;
+mod hostile;
 mod receiver;
 mod service;
+mod tls;
 
 pub(crate) use delivery::{Shop, TestDelivery};
+pub(crate) use dns::{DnsAnswer, NameServer};
+pub(crate) use hostile::{FullQueue, Gate, read_request, resets, says, says_and_closes};
 pub(crate) use receiver::{Received, Receiver};
 pub(crate) use service::{TestService, application};
+pub(crate) use tls::{Authority, self_signed};
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};

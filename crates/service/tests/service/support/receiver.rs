@@ -6,16 +6,18 @@ use std::sync::{Arc, Mutex};
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::{HeaderMap, Request, Response};
+use hyper::{HeaderMap, Request, Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
 
 /// One request as it came in.
 #[derive(Clone, Debug)]
 pub(crate) struct Received {
+    pub(crate) version: Version,
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -79,10 +81,43 @@ impl Receiver {
         Self::over(move |stream, _| connection(stream)).await
     }
 
+    /// Answers 200 over TLS.
+    pub(crate) async fn secure(tls: rustls::ServerConfig) -> Self {
+        let acceptor = TlsAcceptor::from(Arc::new(tls));
+        let answer = Arc::new(|_: &Received| Answer::default());
+        Self::over(move |stream, kept| {
+            let (acceptor, answer) = (acceptor.clone(), Arc::clone(&answer));
+            async move {
+                if let Ok(stream) = acceptor.accept(stream).await {
+                    serve(TokioIo::new(stream), answer, kept).await;
+                }
+            }
+        })
+        .await
+    }
+
+    /// Answers 200 on every address of this machine, of both families where there are both.
+    pub(crate) async fn everywhere() -> Self {
+        let listener = match TcpListener::bind("[::]:0").await {
+            Ok(listener) => listener,
+            Err(_) => TcpListener::bind("0.0.0.0:0").await.unwrap(),
+        };
+        let answer = Arc::new(|_: &Received| Answer::default());
+        Self::on(listener, move |stream, kept| {
+            serve(TokioIo::new(stream), Arc::clone(&answer), kept)
+        })
+    }
+
     async fn over<F: Future<Output = ()> + Send + 'static>(
         connection: impl Fn(TcpStream, Arc<Kept>) -> F + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::on(TcpListener::bind("127.0.0.1:0").await.unwrap(), connection)
+    }
+
+    fn on<F: Future<Output = ()> + Send + 'static>(
+        listener: TcpListener,
+        connection: impl Fn(TcpStream, Arc<Kept>) -> F + Send + Sync + 'static,
+    ) -> Self {
         let address = listener.local_addr().unwrap();
         let kept = Arc::new(Kept::default());
         let for_server = Arc::clone(&kept);
@@ -143,8 +178,8 @@ async fn serve<IO>(
         async move {
             let (head, body) = request.into_parts();
             let body = body.collect().await.unwrap().to_bytes();
-            let received =
-                Received { path: head.uri.path().to_owned(), headers: head.headers, body };
+            let path = head.uri.path().to_owned();
+            let received = Received { version: head.version, path, headers: head.headers, body };
             let answered = answer(&received);
             kept.requests.lock().unwrap().push(received);
             kept.came.notify_waiters();
