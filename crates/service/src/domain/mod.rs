@@ -24,5 +24,5 @@ pub use money::{Kwanza, MoneyIssue, Quantity};
 pub use order::{
     Actor, CancelReason, Change, NewOrder, Order, Pending, Proof, Refusal, Stamp, Status, Terms,
 };
-pub use retry::{RETRY_HORIZON, Retry, next_retry};
+pub use retry::{ATTEMPTS_MIN, RETRY_HORIZON, Retry, next_retry};
 pub use text::{Label, PayerId, TextIssue};

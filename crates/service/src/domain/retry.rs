@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-/// Nothing is given up before this long after the event became due.
+/// Nothing is given up before this long after the event became due, nor before so many attempts,
+/// however the dice fall.
 pub const RETRY_HORIZON: Duration = Duration::from_secs(35 * 24 * 3600);
+pub const ATTEMPTS_MIN: u32 = 110;
 
 /// Seconds before attempt 1, 2, 3 …; afterwards every `TAIL`.
 const STEPS_S: [u64; 8] = [0, 5, 30, 120, 600, 1_800, 3_600, 10_800];
@@ -34,7 +36,11 @@ pub fn next_retry(
         Some(asked) => asked.clamp(base, (base * 2).min(TAIL).max(base)).max(spread),
         None => spread,
     };
-    if since_due + delay > RETRY_HORIZON { Retry::Exhausted } else { Retry::After(delay) }
+    if since_due >= RETRY_HORIZON && attempts >= ATTEMPTS_MIN {
+        Retry::Exhausted
+    } else {
+        Retry::After(delay)
+    }
 }
 
 fn base_delay(attempts: u32) -> Duration {
@@ -70,8 +76,8 @@ mod tests {
             elapsed += delay;
             attempts += 1;
         }
-        assert!(attempts >= 110, "{attempts} attempts");
-        assert!(elapsed > RETRY_HORIZON - TAIL);
+        assert!(attempts >= ATTEMPTS_MIN, "{attempts} attempts");
+        assert!(elapsed >= RETRY_HORIZON && elapsed < RETRY_HORIZON + 2 * TAIL);
     }
 
     #[test]
@@ -99,13 +105,12 @@ mod tests {
         }
 
         #[test]
-        fn nothing_is_tried_beyond_the_horizon(
+        fn it_ends_after_the_horizon_and_enough_attempts_and_not_before(
             attempts in 0u32..500, since_s in 0u64..5_000_000, dice in 0.0f64..1.0
         ) {
             let since = Duration::from_secs(since_s);
-            if let Retry::After(delay) = next_retry(attempts, since, None, dice) {
-                prop_assert!(since + delay <= RETRY_HORIZON);
-            }
+            let ended = next_retry(attempts, since, None, dice) == Retry::Exhausted;
+            prop_assert_eq!(ended, since >= RETRY_HORIZON && attempts >= ATTEMPTS_MIN);
         }
     }
 }

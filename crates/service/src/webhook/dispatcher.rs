@@ -111,9 +111,12 @@ impl Dispatcher {
     /// When there is next something to do, if the clock is all it takes.
     pub async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
         let found = self.app.store.lanes(None, usize::MAX).await?;
-        let due = found.iter().map(|lane| lane.due_at).min();
         // A lane that is paused waits for its probe, whenever its events are due.
-        Ok(due.map(|due| self.lanes.next_probe().map_or(due, |probe| due.max(probe))))
+        let due = found.iter().map(|found| match self.lanes.paused_until(&found.lane) {
+            Some(probe) => found.due_at.max(probe),
+            None => found.due_at,
+        });
+        Ok(due.min())
     }
 
     fn hear(&mut self) {

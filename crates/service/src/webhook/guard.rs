@@ -15,8 +15,9 @@ use hyper_util::client::legacy::connect::dns::Name;
 
 use crate::domain::is_public_address;
 
+/// Asked twice, a look-up still ends before the exchange does.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
-const LOOKUP_TRIES: usize = 2;
+const LOOKUP_RETRIES: usize = 1;
 /// A merchant that moves is found again within this, whatever its DNS says.
 const TTL_MAX: Duration = Duration::from_secs(60);
 const NEGATIVE_TTL_MAX: Duration = Duration::from_secs(5);
@@ -96,7 +97,7 @@ fn name_servers(servers: &[SocketAddr]) -> Vec<NameServerConfig> {
 
 fn bound(options: &mut ResolverOpts) {
     options.timeout = LOOKUP_TIMEOUT;
-    options.attempts = LOOKUP_TRIES;
+    options.attempts = LOOKUP_RETRIES;
     // Both families: an address we did not see is one we did not check.
     options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
     options.cache_size = NAMES_CACHED;

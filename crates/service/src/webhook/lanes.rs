@@ -145,7 +145,11 @@ impl Lanes {
                 (APPLICATION_MAX + AHEAD_MAX as usize).saturating_sub(share.in_flight + share.held);
             let most = state.claims(now).min(free).min(spare);
             if most == 0 {
-                // It has enough: it is queued again when a request ends, or at the next look.
+                // It has enough, and is queued again when a request ends or at the next look; or it
+                // was paused meanwhile.
+                if state.breaker.paused_until().is_some() {
+                    self.queue(lane);
+                }
                 continue;
             }
             free -= most;
@@ -239,8 +243,8 @@ impl Lanes {
             }
         } else {
             state.breaker.failed(now);
-            state.catching_up = false;
             if state.breaker.is_broken() {
+                state.catching_up = false;
                 // They wait for the probe like all others.
                 state.waiting |= !state.held.is_empty();
                 self.held -= state.held.len();
@@ -284,9 +288,9 @@ impl Lanes {
         self.in_flight
     }
 
-    /// When a paused lane may be probed.
-    pub(super) fn next_probe(&self) -> Option<Timestamp> {
-        self.paused.first().map(|(until, _)| *until)
+    /// When a lane that does not answer may be probed.
+    pub(super) fn paused_until(&self, lane: &Lane) -> Option<Timestamp> {
+        self.known.get(lane)?.breaker.paused_until()
     }
 
     pub(super) fn broken(&self) -> usize {

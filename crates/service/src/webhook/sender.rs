@@ -221,8 +221,13 @@ fn failure(fault: &hyper_util::client::legacy::Error) -> Outcome {
             return Outcome::failed(failure, deepest);
         }
         let io = current.downcast_ref::<std::io::Error>();
-        // `io::Error` keeps what it wraps out of the chain of causes.
+        // `io::Error` keeps what it wraps out of the chain of causes, and the connector wraps what
+        // TLS wrapped once more.
         let wrapped = io.and_then(|io| io.get_ref());
+        let wrapped = wrapped.and_then(|inner| match inner.downcast_ref::<std::io::Error>() {
+            Some(io) => io.get_ref(),
+            None => Some(inner),
+        });
         if let Some(tls) = wrapped.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
             return Outcome::failed(Failure::Tls, tls.to_string());
         }
