@@ -33,6 +33,9 @@ pub(crate) struct Args {
     per_s: Option<u64>,
     #[arg(long, default_value_t = 1)]
     merchants: u64,
+    /// Confirm everything before the dispatcher starts, and measure delivery alone
+    #[arg(long)]
+    backlog: bool,
     /// Every n-th merchant's events go to --sick-url
     #[arg(long)]
     sick_every: Option<u64>,
@@ -63,28 +66,55 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let app = App::open(config, &Database::parse(&args.database)?).await?;
     let merchants = merchants(&app, args.merchants).await?;
     let orders = create_orders(&app, &args, &merchants).await?;
-    let (dispatcher, resident_before_bytes) = (Dispatcher::new(app.clone())?, resident_bytes()?);
-    let delivering = tokio::spawn(dispatcher.run(std::future::pending()));
-    let ticks = cpu_ticks()?;
-    let watch = app.clock.stopwatch();
-    let healthy = orders.iter().filter(|(sick, _)| !sick).count();
-    confirm_orders(&app, &args, orders).await?;
-    let confirmed_per_s = args.events as f64 / watch.elapsed().as_secs_f64();
+    let resident_before_bytes = resident_bytes()?;
+    let healthy = orders.iter().filter(|(sick, _)| !sick).count() as u64;
+    let (dispatcher, begun) = (Dispatcher::new(app.clone())?, Begun::now(&app)?);
+    let (begun, confirmed_per_s, delivering) = if args.backlog {
+        confirm_orders(&app, &args, orders).await?;
+        let confirmed_per_s = begun.per_s(args.events);
+        (Begun::now(&app)?, confirmed_per_s, tokio::spawn(dispatcher.run(std::future::pending())))
+    } else {
+        let delivering = tokio::spawn(dispatcher.run(std::future::pending()));
+        confirm_orders(&app, &args, orders).await?;
+        let confirmed_per_s = begun.per_s(args.events);
+        (begun, confirmed_per_s, delivering)
+    };
     match args.linger_s {
         Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
-        None => until_received(&args.url, healthy as u64).await?,
+        None => until_received(&args.url, healthy).await?,
     }
-    let took = watch.elapsed().as_secs_f64();
     let worked = Worked {
-        delivered_per_s: healthy as f64 / took,
+        delivered_per_s: begun.per_s(healthy),
         confirmed_per_s,
         resident_before_bytes,
         resident_after_bytes: resident_bytes()?,
-        cpu: (cpu_ticks()? - ticks) as f64 / 100.0 / took,
+        cpu: begun.cpu()?,
     };
     delivering.abort();
     println!("{}", serde_json::to_string(&worked)?);
     Ok(())
+}
+
+/// A moment to count from.
+struct Begun {
+    watch: std::time::Instant,
+    ticks: u64,
+}
+
+impl Begun {
+    fn now(app: &App) -> anyhow::Result<Self> {
+        Ok(Self { watch: app.clock.stopwatch(), ticks: cpu_ticks()? })
+    }
+
+    fn per_s(&self, count: u64) -> f64 {
+        count as f64 / self.watch.elapsed().as_secs_f64()
+    }
+
+    /// Share of one core.
+    fn cpu(&self) -> anyhow::Result<f64> {
+        let ticks = cpu_ticks()? - self.ticks;
+        Ok(ticks as f64 / 100.0 / self.watch.elapsed().as_secs_f64())
+    }
 }
 
 async fn merchants(app: &App, count: u64) -> anyhow::Result<Vec<Arc<Application>>> {

@@ -180,6 +180,8 @@ fn make_durable(db: &Connection) -> Result<()> {
         let mode = db.query_row("pragma journal_mode = wal", [], |row| row.get(0))?;
         db.pragma_update(None, "synchronous", "full")?;
         db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        // What a statement may have to take back is kept in memory, not in a file.
+        db.pragma_update(None, "temp_store", "memory")?;
         let synchronous = db.query_row("pragma synchronous", [], |row| row.get(0))?;
         Ok((mode, synchronous))
     };

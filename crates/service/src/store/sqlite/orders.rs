@@ -1,5 +1,7 @@
 //! Orders, their changes and their events on SQLite.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, Row, params};
 
 use super::outbox::{insert_event, supersede};
@@ -12,11 +14,20 @@ use crate::store::{AuditRow, Committed, Created, NewException, Result, StoreErro
 
 impl Sqlite {
     pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {
+        // The writer has enough to do: what it stored is made into an answer here.
+        let order = Arc::new(order);
+        let shared = Arc::clone(&order);
+        let work = move |db: &Connection| create_order(db, &shared);
         // Without an event it is one statement, which undoes itself when it fails.
-        match &order.event {
-            None => self.writer.run(move |db| create_order(db, order)).await,
-            Some(_) => self.writer.run_compound(move |db| create_order(db, order)).await,
-        }
+        let inserted = match &order.event {
+            None => self.writer.run(work).await?,
+            Some(_) => self.writer.run_compound(work).await?,
+        };
+        Ok(match inserted {
+            Inserted::New => Created::New(Arc::unwrap_or_clone(order).into()),
+            Inserted::Not(Some(existing)) => Created::Existing(existing),
+            Inserted::Not(None) => Created::ReferenceTaken,
+        })
     }
 
     pub(in crate::store) async fn order_by_external_id(
@@ -79,11 +90,17 @@ impl Sqlite {
                 request_id: row.get(5)?,
             })
         };
-        self.reader.run(move |db| rows(db, sql, [subject], read)).await
+        self.reader.run(move |db| rows(db, sql, [&subject], read)).await
     }
 }
 
-fn create_order(db: &Connection, order: NewOrder) -> Result<Created> {
+enum Inserted {
+    New,
+    /// Because of this order with the same id, or else because of its reference.
+    Not(Option<Order>),
+}
+
+fn create_order(db: &Connection, order: &NewOrder) -> Result<Inserted> {
     let added = execute(
         db,
         "insert into orders (reference_number, application_id, external_transaction_id, status,
@@ -108,10 +125,9 @@ fn create_order(db: &Connection, order: NewOrder) -> Result<Created> {
         if let Some(event) = &order.event {
             insert_event(db, order.application, &order.reference_number, event)?;
         }
-        return Ok(Created::New(order.into()));
+        return Ok(Inserted::New);
     }
-    let existing = order_by_external_id(db, order.application, &order.external_transaction_id)?;
-    Ok(existing.map_or(Created::ReferenceTaken, Created::Existing))
+    order_by_external_id(db, order.application, &order.external_transaction_id).map(Inserted::Not)
 }
 
 fn order_by_external_id(

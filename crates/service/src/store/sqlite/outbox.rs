@@ -22,7 +22,7 @@ impl Sqlite {
         after: Option<Lane>,
         limit: usize,
     ) -> Result<Vec<LaneDue>> {
-        self.reader.run(move |db| lanes(db, after, limit)).await
+        self.reader.run(move |db| lanes(db, after.as_ref(), limit)).await
     }
 
     pub(in crate::store) async fn claim(
@@ -144,12 +144,13 @@ impl Sqlite {
 }
 
 /// From lane to lane by the index: a lane with a million events costs no more than one with one.
-fn lanes(db: &Connection, after: Option<Lane>, limit: usize) -> Result<Vec<LaneDue>> {
+fn lanes(db: &Connection, after: Option<&Lane>, limit: usize) -> Result<Vec<LaneDue>> {
     let sql = "select application_id, origin, next_attempt_at_ms from outbox
                where state = 'queued' and (application_id, origin) > (?1, ?2)
                order by application_id, origin, next_attempt_at_ms limit 1";
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-    let mut at = after.map_or((i64::MIN, String::new()), |lane| (lane.application.0, lane.origin));
+    let mut at =
+        after.map_or((i64::MIN, String::new()), |lane| (lane.application.0, lane.origin.clone()));
     let mut found = Vec::new();
     while found.len() < limit {
         let Some((application, origin, due_at_ms)) = row(db, sql, params![at.0, at.1], read)?

@@ -15,10 +15,12 @@ pub(super) struct Calls(mpsc::Sender<Box<dyn Member>>);
 
 /// One caller's part of a batch.
 trait Member: Send {
-    /// Whether it needs a savepoint: one statement undoes itself when it fails.
+    /// Whether a failure may leave something behind: one statement undoes itself when it fails.
     fn is_compound(&self) -> bool;
-    /// Does the work; an error asks for what it did to be undone.
+    /// Does the work, anew if its batch has to be repeated; an error is kept for the caller.
     fn run(&mut self, db: &Connection) -> Result<()>;
+    /// Whether the work was done and failed.
+    fn has_failed(&self) -> bool;
     /// Tells the caller, once the fate of the batch is known.
     fn answer(self: Box<Self>, batch: &Result<()>);
 }
@@ -26,14 +28,14 @@ trait Member: Send {
 struct Call<W, T> {
     /// More than one statement, which must be taken back together.
     compound: bool,
-    work: Option<W>,
+    work: W,
     result: Option<Result<T>>,
     reply: oneshot::Sender<Result<T>>,
 }
 
 impl<W, T> Member for Call<W, T>
 where
-    W: FnOnce(&Connection) -> Result<T> + Send,
+    W: FnMut(&Connection) -> Result<T> + Send,
     T: Send,
 {
     fn is_compound(&self) -> bool {
@@ -41,21 +43,27 @@ where
     }
 
     fn run(&mut self, db: &Connection) -> Result<()> {
-        let work = self.work.take().expect("a member runs once");
-        let result = work(db);
+        let result = (self.work)(db);
         let outcome = result.as_ref().map(drop).map_err(Clone::clone);
         self.result = Some(result);
         outcome
     }
 
+    fn has_failed(&self) -> bool {
+        matches!(self.result, Some(Err(_)))
+    }
+
     fn answer(self: Box<Self>, batch: &Result<()>) {
-        let result = match (batch, self.result) {
+        let Self { work, result, reply, .. } = *self;
+        // What the work held belongs to the caller alone again.
+        drop(work);
+        let result = match (batch, result) {
+            (Ok(()), Some(result)) | (Err(_), Some(result @ Err(_))) => result,
             (Err(fault), _) => Err(fault.clone()),
-            (Ok(()), Some(result)) => result,
             (Ok(()), None) => Err(StoreError::Unavailable("the batch ended early".into())),
         };
         // A caller that went away (its connection was cut) still had its work done.
-        let _ = self.reply.send(result);
+        let _ = reply.send(result);
     }
 }
 
@@ -63,7 +71,7 @@ impl Calls {
     /// Runs `work`, which changes rows with one statement at most, and answers when it is durable.
     pub(super) async fn run<T, W>(&self, work: W) -> Result<T>
     where
-        W: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        W: FnMut(&Connection) -> Result<T> + Send + 'static,
         T: Send + 'static,
     {
         self.call(false, work).await
@@ -72,7 +80,7 @@ impl Calls {
     /// As `run`, for work of several statements that stand or fall together.
     pub(super) async fn run_compound<T, W>(&self, work: W) -> Result<T>
     where
-        W: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        W: FnMut(&Connection) -> Result<T> + Send + 'static,
         T: Send + 'static,
     {
         self.call(true, work).await
@@ -80,11 +88,11 @@ impl Calls {
 
     async fn call<T, W>(&self, compound: bool, work: W) -> Result<T>
     where
-        W: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        W: FnMut(&Connection) -> Result<T> + Send + 'static,
         T: Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let call = Call { compound, work: Some(work), result: None, reply };
+        let call = Call { compound, work, result: None, reply };
         self.0.try_send(Box::new(call)).map_err(|fault| {
             StoreError::Unavailable(match fault {
                 mpsc::error::TrySendError::Full(_) => "too many calls are waiting".into(),
@@ -147,40 +155,44 @@ fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) {
         .expect("the system gives the process its few threads at start");
 }
 
-/// One transaction for all members. A bad one takes back its own statements and nobody else's.
+/// One transaction for all members. If one leaves half of its work behind, all is taken back and
+/// done again without it: rare, and cheaper than a savepoint around every member, which would copy
+/// each page before it is changed.
 fn commit_together(db: &mut Connection, batch: &mut [Box<dyn Member>]) -> Result<()> {
-    let outcome = (|| {
-        step(db, "begin immediate")?;
-        for member in batch {
-            run_member(db, member.as_mut())?;
+    loop {
+        match try_together(db, batch) {
+            Ok(true) => return Ok(()),
+            Ok(false) => step(db, "rollback")?,
+            Err(fault) => {
+                if !db.is_autocommit() {
+                    // Best effort: a connection that cannot roll back fails every later batch.
+                    let _ = step(db, "rollback");
+                }
+                return Err(fault);
+            }
         }
-        step(db, "commit")
-    })();
-    if outcome.is_err() && !db.is_autocommit() {
-        // Best effort: a connection that cannot roll back answers every later batch with an error.
-        let _ = step(db, "rollback");
     }
-    outcome
 }
 
-/// An error of the member is its own affair, unless SQLite gave up the whole transaction over it
-/// (disk full, I/O error): then nobody's work is there and going on would commit one by one.
-fn run_member(db: &Connection, member: &mut dyn Member) -> Result<()> {
-    if member.is_compound() {
-        step(db, "savepoint member")?;
-    }
-    let outcome = member.run(db);
-    match outcome {
-        Err(fault) if db.is_autocommit() || matches!(fault, StoreError::Broken(_)) => {
-            return Err(fault);
+/// Whether it was committed; if not, one more member has failed and the others stand to be repeated.
+fn try_together(db: &Connection, batch: &mut [Box<dyn Member>]) -> Result<bool> {
+    step(db, "begin immediate")?;
+    for member in batch {
+        if member.is_compound() && member.has_failed() {
+            continue;
         }
-        Err(_) if member.is_compound() => step(db, "rollback to member")?,
-        Err(_) | Ok(()) => {}
+        match member.run(db) {
+            // SQLite gave up the whole transaction over it (disk full, I/O error): nobody's work
+            // is there, and going on would commit one by one.
+            Err(fault) if db.is_autocommit() || matches!(fault, StoreError::Broken(_)) => {
+                return Err(fault);
+            }
+            Err(_) if member.is_compound() => return Ok(false),
+            Err(_) | Ok(()) => {}
+        }
     }
-    if member.is_compound() {
-        step(db, "release member")?;
-    }
-    Ok(())
+    step(db, "commit")?;
+    Ok(true)
 }
 
 fn step(db: &Connection, sql: &str) -> Result<()> {
