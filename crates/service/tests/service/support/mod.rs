@@ -6,7 +6,7 @@ mod service;
 
 pub(crate) use delivery::{Shop, TestDelivery};
 pub(crate) use receiver::{Received, Receiver};
-pub(crate) use service::{TestService, application};
+pub(crate) use service::{Answer, TestService, application};
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,3 +1,8 @@
 //! Webhooks over real sockets, on both engines (spec 4.4, 5.3, 6).
 
+mod crowd;
 mod delivery;
+mod gate;
+mod leases;
+mod ordering;
+mod rotation;
