@@ -122,8 +122,9 @@ async fn every_wrong_field_is_named_with_the_values_it_may_have(database: TestDa
         let details = &answer.json()["details"];
         assert_eq!(details.as_array().unwrap().len(), 1, "{wrong:?}: {details}");
         assert_eq!(details[0]["field"], "outcome", "{wrong:?}");
-        let issue = details[0].to_string();
-        assert!(issue.contains("confirm, cancel"), "{wrong:?}: {issue}");
+        assert_eq!(details[0]["issue"], "not_one_of", "{wrong:?}");
+        let message = answer.json()["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("outcome must be confirm, cancel"), "{wrong:?}: {message}");
     }
     let answer = simulate(&service, &token, &json!({})).await;
     assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);

@@ -15,7 +15,7 @@ use crate::support::{events_of, new_order};
 #[derive(Clone)]
 pub(super) struct Stall {
     pub(super) application: Arc<Application>,
-    webhook_url: String,
+    terms: Terms,
 }
 
 /// A stall whose orders are announced when they are created, or never.
@@ -26,21 +26,20 @@ pub(super) async fn stall(app: &App, webhook_url: &str, pending_event: PendingEv
         .unwrap();
     let known = app.directory.refresh(&app.store).await.unwrap();
     let application = known.application(issued.publishable_key.application_uuid()).unwrap();
-    Stall { application: Arc::clone(application), webhook_url: webhook_url.to_owned() }
+    let info = serde_json::json!({
+        "returnUrl": "https://a.ao/ok", "cancelUrl": "https://a.ao/no", "webhookUrl": webhook_url,
+    });
+    let rules = UrlRules { private_targets: true, ..UrlRules::default() };
+    let mut terms = new_order(application.id.0, "order").terms;
+    terms.additional_info = AdditionalInfo::parse(&info.to_string(), &rules).unwrap();
+    Stall { application: Arc::clone(application), terms }
 }
 
 pub(super) async fn create(app: App, stall: Stall, id: String) -> Order {
-    let info = serde_json::json!({
-        "returnUrl": "https://a.ao/ok", "cancelUrl": "https://a.ao/no",
-        "webhookUrl": stall.webhook_url,
-    });
-    let mut terms = new_order(stall.application.id.0, &id).terms;
-    let rules = UrlRules { private_targets: true, ..UrlRules::default() };
-    terms.additional_info = AdditionalInfo::parse(&info.to_string(), &rules).unwrap();
     let request = OrderRequest {
         application: stall.application,
         external_transaction_id: ExternalTransactionId::parse(&id).unwrap(),
-        terms,
+        terms: stall.terms,
         request_id: "req-create".to_owned(),
     };
     orders::create(&app, request).await.unwrap().order
