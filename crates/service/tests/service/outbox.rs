@@ -2,6 +2,7 @@
 
 mod claims;
 mod feed;
+mod races;
 mod replay;
 mod superseding;
 

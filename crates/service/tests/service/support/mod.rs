@@ -79,6 +79,11 @@ impl TestDatabase {
         }
     }
 
+    /// A connection of its own, for tests that hold locks; PostgreSQL only.
+    pub(crate) async fn connection(&self) -> tokio_postgres::Client {
+        connect(&self.url()).await
+    }
+
     pub(crate) async fn count(&self, table: &str) -> i64 {
         let query = format!("select count(*) from {table}");
         match self {
