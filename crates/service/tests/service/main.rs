@@ -2,9 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod create_payment_order;
+mod events;
 mod ops;
 mod outbox;
 mod payment_by_external_transaction;
+mod simulate;
 mod store;
 mod support;
 mod tidy;

@@ -247,12 +247,15 @@ impl Batch for Commits {
                      select event, application, reference, status, body, url, origin, 'queued',
                          at_ms, at_ms, at_ms
                      from moved
-                 ), waiting as materialized (
-                     select e.id from outbox e join moved on e.reference_number = moved.reference
-                     where e.state = 'queued' order by e.id for update of e
+                 ), older as materialized (
+                     select e.id, e.state from outbox e
+                         join moved on e.reference_number = moved.reference
+                     order by e.id for update of e
                  ), superseded as (
-                     update outbox set state = 'superseded'
-                     where id in (select id from waiting) and state = 'queued'
+                     update outbox set latest = false,
+                         state = case when older.state = 'queued' then 'superseded'
+                             else older.state end
+                     from older where outbox.id = older.id
                  )
                  select count(*) from moved",
             )

@@ -192,9 +192,7 @@ impl Postgres {
         let sql = format!(
             "update outbox set state = 'queued', failures = 0, queued_at_ms = $7,
                  next_attempt_at_ms = $7, lease_token = null, lease_until_ms = null
-             where {} and state <> 'superseded' and (status <> 'PEN' or not exists (
-                 select 1 from outbox newer where newer.reference_number = outbox.reference_number
-                     and newer.status <> 'PEN'))",
+             where {} and latest",
             condition(&filter)
         );
         let changed = self
@@ -267,7 +265,8 @@ impl Batch for Records {
     type Item = Attempt;
     type Answer = Recorded;
 
-    /// Rows are locked in the order of their ids, so that two batches cannot wait for each other.
+    /// Rows are locked in the order of their ids, so that two batches cannot wait for each other;
+    /// once locked they are read as they are now, also if a newer event came a moment ago.
     /// A repeated try finds the lease gone and says so, which harms nobody.
     async fn run(
         db: &mut Client,
@@ -298,9 +297,7 @@ impl Batch for Records {
                          then o.state else given.state end
                  from given join locked on locked.id = given.event
                  where o.id = given.event and o.lease_token = given.lease
-                 returning o.id, o.status = 'PEN' and exists (
-                     select 1 from outbox newer where newer.reference_number = o.reference_number
-                         and newer.status <> 'PEN')",
+                 returning o.id, not o.latest",
             )
             .await?;
         let rows = db

@@ -115,9 +115,7 @@ impl Sqlite {
         let sql = format!(
             "update outbox set state = 'queued', failures = 0, queued_at_ms = ?7,
                  next_attempt_at_ms = ?7, lease_token = null, lease_until_ms = null
-             where {matches} and state <> 'superseded' and (status <> 'PEN' or not exists (
-                 select 1 from outbox newer where newer.reference_number = outbox.reference_number
-                     and newer.status <> 'PEN'))"
+             where {matches} and latest"
         );
         self.writer
             .run(move |db| {
@@ -228,9 +226,7 @@ fn record(db: &Connection, attempt: &Attempt) -> Result<Recorded> {
              failures = failures + ?2,
              state = case when state = 'superseded' and ?2 then state else ?3 end
          where id = ?4 and lease_token = ?5
-         returning status = 'PEN' and exists (
-             select 1 from outbox newer where newer.reference_number = outbox.reference_number
-                 and newer.status <> 'PEN')",
+         returning not latest",
         params![
             attempt.verdict.next_attempt_at(attempt.at).as_millisecond(),
             !delivered,
@@ -303,7 +299,9 @@ pub(super) fn insert_event(
 pub(super) fn supersede(db: &Connection, reference: &ReferenceNumber) -> Result<()> {
     execute(
         db,
-        "update outbox set state = 'superseded' where reference_number = ?1 and state = 'queued'",
+        "update outbox set latest = 0,
+             state = case when state = 'queued' then 'superseded' else state end
+         where reference_number = ?1",
         [reference.as_str()],
     )
     .map(drop)

@@ -56,6 +56,13 @@ impl TestDelivery {
         Self::start_on(Arc::clone(&self.database), Clock::standing(at(0)), |_| {}).await
     }
 
+    /// All of it gone but the database, and opened again.
+    pub(crate) async fn restarted(self) -> Self {
+        let database = Arc::clone(&self.database);
+        drop(self);
+        Self::start_on(database, Clock::standing(at(0)), |_| {}).await
+    }
+
     async fn start_on(
         database: Arc<TestDatabase>,
         clock: Clock,

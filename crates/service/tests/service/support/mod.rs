@@ -12,7 +12,7 @@ pub(crate) use delivery::{Shop, TestDelivery};
 pub(crate) use dns::{DnsAnswer, NameServer};
 pub(crate) use hostile::{FullQueue, Gate, read_request, resets, says, says_and_closes};
 pub(crate) use receiver::{Received, Receiver};
-pub(crate) use service::{TestService, application};
+pub(crate) use service::{Answer, TestService, application};
 pub(crate) use tls::{Authority, self_signed};
 
 use std::path::PathBuf;
@@ -84,6 +84,11 @@ impl TestDatabase {
             }
             Self::Postgres { .. } => execute(&self.url(), statement).await,
         }
+    }
+
+    /// A connection of its own, for tests that hold locks; PostgreSQL only.
+    pub(crate) async fn connection(&self) -> tokio_postgres::Client {
+        connect(&self.url()).await
     }
 
     pub(crate) async fn count(&self, table: &str) -> i64 {

@@ -109,6 +109,10 @@ impl TestService {
         self.database.sql(statement).await;
     }
 
+    pub(crate) async fn count(&self, table: &str) -> i64 {
+        self.database.count(table).await
+    }
+
     pub(crate) async fn get(&self, target: &str) -> Answer {
         self.call(Method::GET, target, &[], "").await
     }
@@ -153,6 +157,14 @@ impl TestService {
     /// A body that is right in every field.
     pub(crate) fn order(&self, id: &str) -> Value {
         order(application(&self.partner), id)
+    }
+
+    /// The same, with webhooks that go there.
+    pub(crate) fn order_to(&self, id: &str, webhook_url: &str) -> Value {
+        let mut body = self.order(id);
+        let info = body["additionalInfo"].as_str().unwrap();
+        body["additionalInfo"] = info.replace("http://127.0.0.1:3000/hook", webhook_url).into();
+        body
     }
 }
 

@@ -1,6 +1,11 @@
 //! Webhooks over real sockets, on both engines (spec 4.4, 5.3, 6).
 
+mod crowd;
 mod delivery;
 mod destinations;
 mod failures;
+mod gate;
+mod leases;
+mod ordering;
+mod rotation;
 mod schedule;

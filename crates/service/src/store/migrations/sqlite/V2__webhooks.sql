@@ -16,6 +16,8 @@ create table outbox (
     -- Spelt out: for a list SQLite fills a temporary table at every change of a row.
     state text not null check (state = 'queued' or state = 'delivered' or state = 'superseded'
         or state = 'exhausted'),
+    -- No newer event of its order exists. Only such a one may be sent again.
+    latest integer not null default 1,
     attempts integer not null default 0,
     -- Failed attempts since the event was queued: the place in the schedule. Unlike attempts, it
     -- begins anew when an event is replayed.

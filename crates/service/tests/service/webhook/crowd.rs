@@ -1,0 +1,128 @@
+//! Many orders at once, created and settled as the service does it, and dice to disturb them with.
+
+use std::sync::Arc;
+
+use svc_service::app::App;
+use svc_service::credentials;
+use svc_service::domain::*;
+use svc_service::orders::{self, OrderRequest, Request};
+use svc_service::store::{Application, EventRecord, PendingEvent};
+use tokio::task::JoinSet;
+
+use crate::support::{events_of, new_order};
+
+/// An application and where its webhooks go.
+#[derive(Clone)]
+pub(super) struct Stall {
+    pub(super) application: Arc<Application>,
+    terms: Terms,
+}
+
+/// A stall whose orders are announced when they are created, or never.
+pub(super) async fn stall(app: &App, webhook_url: &str, pending_event: PendingEvent) -> Stall {
+    let partner = credentials::create_partner(app, "Loja").await.unwrap();
+    let issued = credentials::create_application(app, &partner.client_id, "Loja", pending_event)
+        .await
+        .unwrap();
+    let known = app.directory.refresh(&app.store).await.unwrap();
+    let application = known.application(issued.publishable_key.application_uuid()).unwrap();
+    let info = serde_json::json!({
+        "returnUrl": "https://a.ao/ok", "cancelUrl": "https://a.ao/no", "webhookUrl": webhook_url,
+    });
+    let rules = UrlRules { private_targets: true, ..UrlRules::default() };
+    let mut terms = new_order(application.id.0, "order").terms;
+    terms.additional_info = AdditionalInfo::parse(&info.to_string(), &rules).unwrap();
+    Stall { application: Arc::clone(application), terms }
+}
+
+pub(super) async fn create(app: App, stall: Stall, id: String) -> Order {
+    let request = OrderRequest {
+        application: stall.application,
+        external_transaction_id: ExternalTransactionId::parse(&id).unwrap(),
+        terms: stall.terms,
+        request_id: "req-create".to_owned(),
+    };
+    orders::create(&app, request).await.unwrap().order
+}
+
+/// Pays or cancels, after so many others had their turn.
+pub(super) async fn settle(app: App, order: Order, to: Status, turns: u64) {
+    for _ in 0..turns {
+        tokio::task::yield_now().await;
+    }
+    let request = Request { actor: Actor::Service, request_id: "req-settle".to_owned() };
+    if to == Status::Cancelled {
+        let status = orders::cancel(&app, order, CancelReason::Payer, &request).await.unwrap();
+        assert_eq!(status, Status::Cancelled);
+        return;
+    }
+    let proof = Proof {
+        method: PaymentMethod::Direct,
+        rail_payment_id: format!("rail-{}", order.reference_number.as_str()),
+        amount: order.terms.amount,
+    };
+    let settled = orders::settle(&app, order, &proof, &request).await.unwrap();
+    assert_eq!(settled, orders::Settled::Confirmed);
+}
+
+/// The events of an order, its announcement first: on a standing clock ids do not tell that.
+pub(super) async fn told(app: &App, order: &Order) -> Vec<EventRecord> {
+    let mut events = events_of(&app.store, order).await;
+    events.sort_by_key(|event| event.status != Status::Pending);
+    events
+}
+
+/// So many paid orders, which nobody announced.
+pub(super) async fn pay_many(app: &App, stall: &Stall, name: &str, count: usize) {
+    let mut paying = JoinSet::new();
+    for number in 0..count {
+        let (app, stall, id) = (app.clone(), stall.clone(), format!("{name}_{number}"));
+        paying.spawn(async move {
+            let order = create(app.clone(), stall, id).await;
+            settle(app, order, Status::Confirmed, 0).await;
+        });
+    }
+    paying.join_all().await;
+}
+
+/// SplitMix64: the same seed, the same throws.
+#[derive(Clone)]
+pub(super) struct Dice(u64);
+
+impl Dice {
+    /// By `SVC_TEST_SEED`, or by chance; the test that fails tells it.
+    #[expect(clippy::print_stderr, reason = "whoever sees this test fail wants to repeat it")]
+    pub(super) fn of_this_run(app: &App) -> Self {
+        let seed = std::env::var("SVC_TEST_SEED").map_or_else(
+            |_| u64::from_be_bytes(app.random.bytes()),
+            |seed| seed.parse().expect("SVC_TEST_SEED is a number"),
+        );
+        eprintln!("SVC_TEST_SEED={seed}");
+        Self(seed)
+    }
+
+    /// Other dice, the same ones for the same name.
+    pub(super) fn named(&self, name: &str) -> Self {
+        name.bytes().fold(self.clone(), |dice, byte| {
+            let mut next = Self(dice.0 ^ u64::from(byte));
+            Self(next.next())
+        })
+    }
+
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    /// True in so many of a hundred cases.
+    pub(super) fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
