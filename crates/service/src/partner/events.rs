@@ -10,13 +10,61 @@ use crate::domain::{ApplicationUuid, EventId, IdIssue};
 use crate::http::{
     ApiError, Caller, Envelope, ErrorReply, FieldFault, Issue, Reply, optional_parameter, parameter,
 };
-use crate::store::{EventRecord, EventState, Feed, FeedPage};
+use crate::store::{EventRecord, EventState, FeedPage};
 
 const LIMIT_DEFAULT: usize = 100;
 const LIMIT_MAX: usize = 1_000;
 /// An event gets its id before it is committed, so one with an earlier id may still appear for
 /// this long. The cursor stays before such young events: they are given again, never missed.
 const SETTLING: SignedDuration = SignedDuration::from_secs(30);
+
+/// A place in the feed, opaque to partners: `settled`, or `settled~reached` while young events are
+/// paged through.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Cursor {
+    /// Nothing can appear before this any more.
+    settled: Option<EventId>,
+    /// Where the pages of one reading have got to; the next reading begins at `settled` again.
+    reached: Option<EventId>,
+}
+
+impl Cursor {
+    fn parse(text: &str) -> Option<Self> {
+        let (settled, reached) = match text.split_once('~') {
+            Some((settled, reached)) => (settled, Some(EventId::parse(reached)?)),
+            None => (text, None),
+        };
+        let settled = match (settled, &reached) {
+            ("", Some(_)) => None,
+            (settled, _) => Some(EventId::parse(settled)?),
+        };
+        Some(Self { settled, reached })
+    }
+
+    fn print(&self) -> Option<String> {
+        let settled = self.settled.as_ref().map_or("", EventId::as_str);
+        match &self.reached {
+            Some(reached) => Some(format!("{settled}~{}", reached.as_str())),
+            None => self.settled.as_ref().map(|settled| settled.as_str().to_owned()),
+        }
+    }
+
+    fn after(&self) -> Option<&EventId> {
+        self.reached.as_ref().or(self.settled.as_ref())
+    }
+
+    /// The place after a page that ended at `last`, read when all up to `cutoff` had settled.
+    fn next(self, last: Option<EventId>, more: bool, cutoff: EventId) -> Self {
+        let Some(last) = last else { return Self { reached: None, ..self } };
+        // What an earlier page of this reading saw may have been young then.
+        let settled = match self.reached {
+            None => self.settled.max(Some(last.clone().min(cutoff))),
+            Some(_) => self.settled,
+        };
+        let reached = Some(last).filter(|last| more && Some(last) != settled.as_ref());
+        Self { settled, reached }
+    }
+}
 
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -88,24 +136,23 @@ pub(super) async fn events(
     let application = caller.application(&app, &asked.uuid).await?;
     let page = FeedPage {
         application: application.id,
-        after: asked.after.clone(),
+        after: asked.cursor.after().cloned(),
         limit: asked.limit,
         undelivered: asked.undelivered,
     };
     let feed = app.store.feed(page).await?;
     let settled_by = app.clock.now().saturating_sub(SETTLING).unwrap_or(Timestamp::MIN);
-    let next_cursor = next_cursor(&feed, asked.after.as_ref(), settled_by);
+    let cutoff = EventId::assign(settled_by, [0; 10]);
     Ok(Reply::ok(EventsData {
-        // Where the cursor cannot move yet, asking again at once would bring the same.
-        has_more: feed.more && next_cursor != asked.after,
-        next_cursor: next_cursor.map(|id| id.as_str().to_owned()),
+        has_more: feed.more,
+        next_cursor: asked.cursor.next(feed.scanned_to, feed.more, cutoff).print(),
         events: feed.events.into_iter().map(event_data).collect::<Result<_, _>>()?,
     }))
 }
 
 struct Asked {
     uuid: ApplicationUuid,
-    after: Option<EventId>,
+    cursor: Cursor,
     limit: usize,
     undelivered: bool,
 }
@@ -118,7 +165,8 @@ fn parse(query: &str) -> Result<Asked, ApiError> {
         faults.push(FieldFault::new("applicationUUID", issue));
     }
     let after = optional_parameter(&mut faults, query, "after");
-    if after.as_ref().is_some_and(|cursor| EventId::parse(cursor).is_none()) {
+    let cursor = after.map_or(Some(Cursor::default()), |text| Cursor::parse(&text));
+    if cursor.is_none() {
         faults.push(FieldFault::new("after", Issue::NotOneOf("nextCursor")));
     }
     let limit = optional_parameter(&mut faults, query, "limit");
@@ -130,22 +178,15 @@ fn parse(query: &str) -> Result<Asked, ApiError> {
     if state.as_deref().is_some_and(|state| state != "undelivered") {
         faults.push(FieldFault::new("state", Issue::NotOneOf("undelivered")));
     }
-    match (uuid, limit) {
-        (Some(uuid), Some(limit)) if faults.is_empty() => Ok(Asked {
+    match (uuid, cursor, limit) {
+        (Some(uuid), Some(cursor), Some(limit)) if faults.is_empty() => Ok(Asked {
             uuid: uuid.map_err(|_| ApiError::ApplicationNotFound)?,
-            after: after.as_deref().and_then(EventId::parse),
+            cursor,
             limit,
             undelivered: state.is_some(),
         }),
         _ => Err(ApiError::InvalidQuery(faults)),
     }
-}
-
-/// As far as the page went, but not into the time in which events may still appear.
-fn next_cursor(feed: &Feed, after: Option<&EventId>, settled_by: Timestamp) -> Option<EventId> {
-    let settled = EventId::assign(settled_by, [0; 10]);
-    let reached = feed.scanned_to.clone().map(|last| last.min(settled));
-    reached.max(after.cloned())
 }
 
 fn event_data(event: EventRecord) -> Result<EventData, ApiError> {

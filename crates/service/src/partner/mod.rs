@@ -29,5 +29,6 @@ pub(crate) fn routes() -> Router<App> {
 
 /// axum answers HEAD wherever GET is; this API does not.
 fn without_head(routes: MethodRouter<App>) -> MethodRouter<App> {
-    routes.head(async || ([(axum::http::header::ALLOW, "GET")], ApiError::MethodNotAllowed))
+    let refuse = async || ([(axum::http::header::ALLOW, "GET")], ApiError::MethodNotAllowed);
+    routes.head(refuse).fallback(refuse)
 }

@@ -144,7 +144,7 @@ fn attempt(event: &Claimed, lease: &LeaseToken, verdict: Verdict) -> Attempt {
         event: event.id.clone(),
         lease: lease.clone(),
         number: event.attempt,
-        at: at(7),
+        at: event.queued_at,
         latency_ms: 12,
         http_status: Some(if verdict == Verdict::Delivered { 200 } else { 500 }),
         error: None,

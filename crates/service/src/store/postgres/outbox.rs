@@ -191,7 +191,7 @@ impl Postgres {
     ) -> Result<u64> {
         let sql = format!(
             "update outbox set state = 'queued', failures = 0, queued_at_ms = $7,
-                 next_attempt_at_ms = $7, lease_token = null, lease_until_ms = null
+                 next_attempt_at_ms = $7
              where {} and latest",
             condition(&filter)
         );
@@ -266,7 +266,8 @@ impl Batch for Records {
     type Answer = Recorded;
 
     /// Rows are locked in the order of their ids, so that two batches cannot wait for each other;
-    /// once locked they are read as they are now, also if a newer event came a moment ago.
+    /// once locked they are read as they are now, also if a newer event came a moment ago. One that
+    /// was queued anew since the attempt began is to be sent once more, whatever came of this one.
     /// A repeated try finds the lease gone and says so, which harms nobody.
     async fn run(
         db: &mut Client,
@@ -291,9 +292,12 @@ impl Batch for Records {
                      order by o.id for update of o
                  )
                  update outbox o set lease_token = null, lease_until_ms = null,
-                     next_attempt_at_ms = given.next_ms,
-                     failures = o.failures + (given.state <> 'delivered')::int,
-                     state = case when o.state = 'superseded' and given.state <> 'delivered'
+                     next_attempt_at_ms = case when o.queued_at_ms > given.at_ms
+                         then o.next_attempt_at_ms else given.next_ms end,
+                     failures = case when o.queued_at_ms > given.at_ms then o.failures
+                         else o.failures + (given.state <> 'delivered')::int end,
+                     state = case when o.queued_at_ms > given.at_ms
+                         or o.state = 'superseded' and given.state <> 'delivered'
                          then o.state else given.state end
                  from given join locked on locked.id = given.event
                  where o.id = given.event and o.lease_token = given.lease

@@ -114,7 +114,7 @@ impl Sqlite {
         let matches = filter.condition(|place| format!("?{place}"));
         let sql = format!(
             "update outbox set state = 'queued', failures = 0, queued_at_ms = ?7,
-                 next_attempt_at_ms = ?7, lease_token = null, lease_until_ms = null
+                 next_attempt_at_ms = ?7
              where {matches} and latest"
         );
         self.writer
@@ -222,9 +222,11 @@ fn record(db: &Connection, attempt: &Attempt) -> Result<Recorded> {
     let delivered = attempt.verdict.state() == EventState::Delivered;
     let awaited: Option<bool> = row(
         db,
-        "update outbox set lease_token = null, lease_until_ms = null, next_attempt_at_ms = ?1,
-             failures = failures + ?2,
-             state = case when state = 'superseded' and ?2 then state else ?3 end
+        // Queued anew since the attempt began: it is to be sent once more, whatever came of this.
+        "update outbox set lease_token = null, lease_until_ms = null,
+             next_attempt_at_ms = iif(queued_at_ms > ?6, next_attempt_at_ms, ?1),
+             failures = iif(queued_at_ms > ?6, failures, failures + ?2),
+             state = iif(queued_at_ms > ?6 or state = 'superseded' and ?2, state, ?3)
          where id = ?4 and lease_token = ?5
          returning not latest",
         params![
@@ -233,6 +235,7 @@ fn record(db: &Connection, attempt: &Attempt) -> Result<Recorded> {
             attempt.verdict.state().as_str(),
             attempt.event.as_str(),
             attempt.lease.as_str(),
+            attempt.at.as_millisecond(),
         ],
         |row| row.get(0),
     )?;

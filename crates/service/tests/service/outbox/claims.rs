@@ -149,7 +149,7 @@ async fn a_record_with_a_lost_lease_changes_nothing_but_is_noted(database: TestD
     let numbers: Vec<_> = attempts.iter().map(|attempt| attempt.number).collect();
     assert_eq!(numbers, [1, 2]);
     assert_eq!((attempts[0].http_status, attempts[0].latency_ms), (Some(200), 12));
-    assert_eq!((attempts[0].at, &attempts[0].answer_start[..]), (at(7), &b"ok"[..]));
+    assert_eq!((attempts[0].at, &attempts[0].answer_start[..]), (at(10), &b"ok"[..]));
 }
 
 async fn a_lease_is_good_for_one_record(database: TestDatabase) {
@@ -189,7 +189,7 @@ async fn what_has_ended_is_never_claimed(database: TestDatabase) {
         outbox.expire_leases().await;
         assert!(outbox.claim_all(1).await.events.is_empty(), "{verdict:?}");
         let event = outbox.event(&order).await;
-        assert_eq!(event.next_attempt_at, at(7), "it keeps the time of its end");
+        assert_eq!(event.next_attempt_at, at(10), "it keeps the time of its end");
     }
     assert!(outbox.store.lanes(None, 10).await.unwrap().is_empty());
 }

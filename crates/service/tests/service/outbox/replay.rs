@@ -9,7 +9,7 @@ on_both_engines! {
     what_has_ended_and_what_waits_is_queued_anew,
     what_a_newer_event_made_pointless_is_not_replayed,
     a_replay_keeps_to_its_filter,
-    a_replay_takes_no_lease_from_anybody,
+    a_replay_waits_for_an_attempt_under_way_and_is_not_swallowed_by_it,
     events_are_found_by_every_part_of_the_filter_newest_first,
 }
 
@@ -124,7 +124,9 @@ async fn a_replay_keeps_to_its_filter(database: TestDatabase) {
     assert_eq!(outbox.store.replay(unknown, at(5_000)).await.unwrap(), 0);
 }
 
-async fn a_replay_takes_no_lease_from_anybody(database: TestDatabase) {
+async fn a_replay_waits_for_an_attempt_under_way_and_is_not_swallowed_by_it(
+    database: TestDatabase,
+) {
     let outbox = Outbox::open(database).await;
     let order = outbox.paid(1, "order_1", 10).await;
     let batch = outbox.claim_all(1).await;
@@ -132,6 +134,9 @@ async fn a_replay_takes_no_lease_from_anybody(database: TestDatabase) {
     assert!(outbox.claim_all(1).await.events.is_empty(), "it is under way");
     let told = outbox.record(batch.only(), &batch.lease, Verdict::Delivered).await;
     assert_eq!(told, Recorded::Done);
+    assert_eq!(outbox.event(&order).await.state, EventState::Queued);
+    let again = outbox.claim_all(1).await;
+    outbox.record(again.only(), &again.lease, Verdict::Delivered).await;
     assert_eq!(outbox.event(&order).await.state, EventState::Delivered);
 }
 

@@ -161,7 +161,8 @@ async fn an_attempt_that_cannot_be_recorded_is_sent_again(database: TestDatabase
             gate.answer(200);
             request
         };
-        let ((), first) = tokio::join!(deaf.drain(), meanwhile);
+        let (drained, first) = tokio::join!(deaf.dispatcher.drain(), meanwhile);
+        assert!(drained.is_err(), "{table}");
         database.sql(&format!("alter table gone rename to {table}")).await;
         let event = delivery.event(&order).await;
         assert_eq!((event.state, event.attempts), (EventState::Queued, 1), "{table}");
