@@ -161,43 +161,46 @@ fn lanes(db: &Connection, after: Option<&Lane>, limit: usize) -> Result<Vec<Lane
     Ok(found)
 }
 
+/// Read, then marked one by one: what `returning` gives goes through a temporary table first.
 fn claim(db: &Connection, want: &Want, lease: &LeaseToken, into: &mut Vec<Claimed>) -> Result<()> {
-    let sql = format!(
-        "update outbox set lease_token = ?1, lease_until_ms = {REAL_NOW_MS} + {LEASE_MS},
-             attempts = attempts + 1
-         where rowid in (
-             select due.rowid from outbox due
-             where due.state = 'queued' and due.application_id = ?2 and due.origin = ?3
-                 and due.next_attempt_at_ms <= ?4
-                 and (due.lease_until_ms is null or due.lease_until_ms < {REAL_NOW_MS})
-                 and (due.status = 'PEN' or not exists (
-                     select 1 from outbox older
-                     where older.reference_number = due.reference_number
-                         and older.status = 'PEN' and older.lease_until_ms >= {REAL_NOW_MS}))
-             order by due.next_attempt_at_ms limit ?5)
-         returning {CLAIM_COLUMNS}"
+    let due = format!(
+        "select rowid, {CLAIM_COLUMNS} from outbox due
+         where state = 'queued' and application_id = ?1 and origin = ?2
+             and next_attempt_at_ms <= ?3
+             and (lease_until_ms is null or lease_until_ms < {REAL_NOW_MS})
+             and (status = 'PEN' or not exists (
+                 select 1 from outbox older
+                 where older.reference_number = due.reference_number
+                     and older.status = 'PEN' and older.lease_until_ms >= {REAL_NOW_MS}))
+         order by next_attempt_at_ms limit ?4"
     );
     let given = params![
-        lease.as_str(),
         want.lane.application.0,
         want.lane.origin,
         want.due_by.as_millisecond(),
         as_limit(want.most),
     ];
     let read = |row: &Row<'_>| {
-        Ok(ClaimRow {
-            id: row.get(0)?,
-            application_id: row.get(1)?,
-            origin: row.get(2)?,
-            body: row.get(3)?,
-            webhook_url: row.get(4)?,
-            attempts: row.get(5)?,
-            failures: row.get(6)?,
-            queued_at_ms: row.get(7)?,
-            created_at_ms: row.get(8)?,
-        })
+        let claim = ClaimRow {
+            id: row.get(1)?,
+            application_id: row.get(2)?,
+            origin: row.get(3)?,
+            body: row.get(4)?,
+            webhook_url: row.get(5)?,
+            attempts: row.get::<_, i64>(6)? + 1,
+            failures: row.get(7)?,
+            queued_at_ms: row.get(8)?,
+            created_at_ms: row.get(9)?,
+        };
+        Ok((row.get::<_, i64>(0)?, claim))
     };
-    for claimed in rows(db, &sql, given, read)? {
+    let mark = format!(
+        "update outbox set lease_token = ?1, lease_until_ms = {REAL_NOW_MS} + {LEASE_MS},
+             attempts = attempts + 1
+         where rowid = ?2"
+    );
+    for (rowid, claimed) in rows(db, &due, given, read)? {
+        execute(db, &mark, params![lease.as_str(), rowid])?;
         into.push(claimed.read()?);
     }
     Ok(())
@@ -219,31 +222,30 @@ fn record(db: &Connection, attempt: &Attempt) -> Result<Recorded> {
             attempt.answer_start,
         ],
     )?;
-    let delivered = attempt.verdict.state() == EventState::Delivered;
-    let awaited: Option<bool> = row(
+    let held = row(
+        db,
+        "select rowid, latest from outbox where id = ?1 and lease_token = ?2",
+        [attempt.event.as_str(), attempt.lease.as_str()],
+        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?)),
+    )?;
+    let Some((rowid, latest)) = held else { return Ok(Recorded::LeaseLost) };
+    execute(
         db,
         // Queued anew since the attempt began: it is to be sent once more, whatever came of this.
         "update outbox set lease_token = null, lease_until_ms = null,
-             next_attempt_at_ms = iif(queued_at_ms > ?6, next_attempt_at_ms, ?1),
-             failures = iif(queued_at_ms > ?6, failures, failures + ?2),
-             state = iif(queued_at_ms > ?6 or state = 'superseded' and ?2, state, ?3)
-         where id = ?4 and lease_token = ?5
-         returning not latest",
+             next_attempt_at_ms = iif(queued_at_ms > ?5, next_attempt_at_ms, ?1),
+             failures = iif(queued_at_ms > ?5, failures, failures + ?2),
+             state = iif(queued_at_ms > ?5 or state = 'superseded' and ?2, state, ?3)
+         where rowid = ?4",
         params![
             attempt.verdict.next_attempt_at(attempt.at).as_millisecond(),
-            !delivered,
+            attempt.verdict.state() != EventState::Delivered,
             attempt.verdict.state().as_str(),
-            attempt.event.as_str(),
-            attempt.lease.as_str(),
+            rowid,
             attempt.at.as_millisecond(),
         ],
-        |row| row.get(0),
     )?;
-    Ok(match awaited {
-        Some(false) => Recorded::Done,
-        Some(true) => Recorded::Superseded,
-        None => Recorded::LeaseLost,
-    })
+    Ok(if latest { Recorded::Done } else { Recorded::Superseded })
 }
 
 /// The stretch first: an event that is committed between the two reads is then in the second.
