@@ -75,6 +75,9 @@ pub(crate) async fn until_stopped(server: Server, stop: StopSignals) -> anyhow::
         Ended::StoreBroken => {
             bail!("the database stopped taking writes; start again so that it can recover")
         }
+        Ended::DispatcherBroken => {
+            bail!("the delivery of webhooks failed; start again so that it goes on")
+        }
     }
 }
 

@@ -48,6 +48,8 @@ pub enum Ended {
     Stopped,
     /// The database can no longer be trusted with writes: start again and let it recover.
     StoreBroken,
+    /// Nobody delivers webhooks any more, by a fault of ours: start again.
+    DispatcherBroken,
 }
 
 impl Server {
@@ -65,11 +67,11 @@ impl Server {
         self.address
     }
 
-    /// Serves until `stop` resolves or the store breaks; requests in progress are finished.
+    /// Serves until `stop` resolves or a part breaks; requests in progress are finished.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Ended {
         let workers = tokio::spawn(keep_house(self.app.clone()));
         let (stop_delivering, told_to_stop) = oneshot::channel::<()>();
-        let dispatcher = tokio::spawn(self.dispatcher.run(async {
+        let mut dispatcher = tokio::spawn(self.dispatcher.run(async {
             let _ = told_to_stop.await;
         }));
         let app = self.app.clone();
@@ -78,6 +80,7 @@ impl Server {
             tokio::select! {
                 () = stop => {}
                 () = app.store.broken() => ended = Ended::StoreBroken,
+                _ = &mut dispatcher => ended = Ended::DispatcherBroken,
             }
         };
         self.listener.serve(self.app.clone(), router(self.app), until).await;

@@ -210,7 +210,14 @@ impl Dispatcher {
     }
 
     fn finish(&mut self, done: Result<Done, JoinError>) {
-        match done.expect("a task of the dispatcher neither panics nor is cancelled") {
+        let done = match done {
+            Ok(done) => done,
+            // The runtime is ending, and this task with it.
+            Err(ended) if ended.is_cancelled() => return,
+            // Its lane would wait for ever: the service ends and starts anew.
+            Err(ended) => std::panic::resume_unwind(ended.into_panic()),
+        };
+        match done {
             Done::Claimed { wants, lease, events } => {
                 self.claiming = false;
                 let events = events.unwrap_or_else(|fault| {
