@@ -1,6 +1,7 @@
 //! The service without its API: orders are confirmed as fast as the store allows, and delivered.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -162,9 +163,14 @@ async fn create_orders(
             })
         })
         .collect();
-    let mut all = Vec::new();
+    let mut lots = Vec::new();
     for lot in creating {
-        all.extend(lot.await??);
+        lots.push(lot.await??.into_iter());
+    }
+    // One of each lot in turn: the order of their numbers.
+    let mut all = Vec::new();
+    while all.len() < args.events as usize {
+        all.extend(lots.iter_mut().filter_map(Iterator::next));
     }
     Ok(all)
 }
@@ -186,13 +192,14 @@ async fn confirm_orders(
         }
         return Ok(());
     }
-    let lots = orders.chunks(orders.len().div_ceil(CONFIRMING as usize).max(1));
-    let confirming: Vec<_> = lots
-        .map(|lot| {
-            let (app, lot) = (app.clone(), lot.to_vec());
+    // As payers do: about in the order in which the orders were made.
+    let (orders, next) = (Arc::new(orders), Arc::new(AtomicUsize::new(0)));
+    let confirming: Vec<_> = (0..CONFIRMING)
+        .map(|_| {
+            let (app, orders, next) = (app.clone(), Arc::clone(&orders), Arc::clone(&next));
             tokio::spawn(async move {
-                for (_, key) in lot {
-                    confirm(app.clone(), key).await?;
+                while let Some((_, key)) = orders.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    confirm(app.clone(), key.clone()).await?;
                 }
                 anyhow::Ok(())
             })

@@ -21,6 +21,9 @@ const LOOK_PERIOD: Duration = Duration::from_millis(500);
 const LOOK_LANES_MAX: usize = 1_000;
 /// Attempts waiting to be recorded; beyond it nothing new is claimed.
 const UNRECORDED_MAX: usize = 4_096;
+/// A record is a commit: attempts that end within this share one, unless there are many.
+const RECORD_PAUSE: Duration = Duration::from_millis(10);
+const RECORD_AT_ONCE: usize = 256;
 
 pub struct Dispatcher {
     app: App,
@@ -30,6 +33,8 @@ pub struct Dispatcher {
     claiming: bool,
     recording: bool,
     to_record: Vec<(Lane, Attempt)>,
+    /// When the first of them has waited long enough.
+    record_by: tokio::time::Instant,
     looked_to: Option<Lane>,
     /// The store failed; it is asked again at the next look.
     store_down: Option<StoreError>,
@@ -47,6 +52,7 @@ impl Dispatcher {
     pub fn new(app: App) -> Result<Self, SenderError> {
         let sender = Sender::new(&app.config.webhooks, app.url_rules.clone())?;
         Ok(Self {
+            record_by: app.clock.stopwatch().into(),
             app,
             sender: Arc::new(sender),
             lanes: Lanes::default(),
@@ -71,8 +77,12 @@ impl Dispatcher {
                 _ = look.tick() => self.look().await,
                 () = app.outbox_bell.heard() => self.hear(),
                 Some(done) = self.tasks.join_next() => self.finish(done),
+                () = tokio::time::sleep_until(self.record_by), if self.must_record() => self.record(),
             }
             self.proceed();
+            if self.to_record.len() >= RECORD_AT_ONCE {
+                self.record();
+            }
         }
         self.stop().await;
     }
@@ -83,6 +93,7 @@ impl Dispatcher {
         loop {
             self.lanes.give_up_held();
             self.proceed();
+            self.record();
             let Some(done) = self.tasks.join_next().await else { return };
             self.finish(done);
         }
@@ -101,6 +112,7 @@ impl Dispatcher {
         }
         loop {
             self.proceed();
+            self.record();
             match self.tasks.join_next().await {
                 Some(done) => self.finish(done),
                 None => return self.store_down.clone().map_or(Ok(()), Err),
@@ -162,7 +174,10 @@ impl Dispatcher {
         self.app.metrics.webhooks_in_flight.set(self.lanes.in_flight() as f64);
         self.give_back();
         self.claim();
-        self.record();
+    }
+
+    fn must_record(&self) -> bool {
+        !self.recording && !self.to_record.is_empty() && self.store_down.is_none()
     }
 
     fn claim(&mut self) {
@@ -183,7 +198,7 @@ impl Dispatcher {
     }
 
     fn record(&mut self) {
-        if self.recording || self.to_record.is_empty() || self.store_down.is_some() {
+        if !self.must_record() {
             return;
         }
         self.recording = true;
@@ -230,6 +245,9 @@ impl Dispatcher {
             Done::Delivered(delivery) => {
                 let Delivery { lane, delivered, took, attempt } = *delivery;
                 self.lanes.ended(&lane, delivered, took, self.app.clock.now());
+                if self.to_record.is_empty() {
+                    self.record_by = (self.app.clock.stopwatch() + RECORD_PAUSE).into();
+                }
                 self.to_record.push((lane, attempt));
             }
             Done::Recorded { attempts, outcome } => {

@@ -16,7 +16,7 @@ const APPLICATION_MAX: usize = 128;
 /// Events of one lane that are claimed ahead of their turn, so that a quick merchant need not wait
 /// for the database: as many as it takes in this time, and no more than this many.
 const AHEAD_TIME: Duration = Duration::from_millis(250);
-const AHEAD_MAX: u32 = 512;
+const AHEAD_MAX: u32 = 1_024;
 /// In all.
 const HELD_MAX: usize = 4_096;
 /// A claimed event that was not sent by then is given back: its lease must outlast the attempt.

@@ -1,8 +1,10 @@
 //! One POST to a merchant: five seconds for all of it, and no more of the answer than we keep.
 
+use std::collections::HashMap;
 use std::error::Error;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
@@ -95,7 +97,11 @@ impl Outcome {
 pub(super) struct Sender {
     client: Client<HttpsConnector<HttpConnector<Guard>>, Full<Bytes>>,
     rules: UrlRules,
+    /// URLs that passed the rules, which do not change while the service runs.
+    passed: Mutex<HashMap<String, Uri>>,
 }
+
+const PASSED_MAX: usize = 1_024;
 
 impl Sender {
     pub(super) fn new(config: &WebhookConfig, rules: UrlRules) -> Result<Self, SenderError> {
@@ -121,7 +127,7 @@ impl Sender {
             .http1_max_buf_size(HEADERS_BYTES_MAX)
             .http2_max_header_list_size(HEADERS_BYTES_MAX as u32)
             .build(connector);
-        Ok(Self { client, rules })
+        Ok(Self { client, rules, passed: Mutex::default() })
     }
 
     /// Sends these very bytes; the signature headers are the caller's.
@@ -133,12 +139,9 @@ impl Sender {
         body: Vec<u8>,
         now: Timestamp,
     ) -> Outcome {
-        // The rules at creation may have been others, and an IP literal meets no look-up.
-        if let Err(issue) = self.rules.webhook(url) {
-            return Outcome::failed(Failure::Refused, format!("the URL {issue}"));
-        }
-        let Ok(uri) = Uri::try_from(url) else {
-            return Outcome::failed(Failure::Refused, "the URL cannot be requested");
+        let uri = match self.checked(url) {
+            Ok(uri) => uri,
+            Err(why) => return Outcome::failed(Failure::Refused, why),
         };
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = Method::POST;
@@ -156,6 +159,23 @@ impl Sender {
             Ok(Ok(outcome) | Err(outcome)) => outcome,
             Err(_) => Outcome::failed(Failure::Timeout, "no complete answer within 5 seconds"),
         }
+    }
+}
+
+impl Sender {
+    /// The rules at creation may have been others, and an IP literal meets no look-up.
+    fn checked(&self, url: &str) -> Result<Uri, String> {
+        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(uri) = passed.get(url) {
+            return Ok(uri.clone());
+        }
+        self.rules.webhook(url).map_err(|issue| format!("the URL {issue}"))?;
+        let uri = Uri::try_from(url).map_err(|_| "the URL cannot be requested")?;
+        if passed.len() >= PASSED_MAX {
+            passed.clear();
+        }
+        passed.insert(url.to_owned(), uri.clone());
+        Ok(uri)
     }
 }
 

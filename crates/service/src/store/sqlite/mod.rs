@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::{Options, Result, StoreError};
@@ -157,6 +158,8 @@ fn connect(path: &Path, mode: OpenFlags) -> Result<Connection> {
         db.busy_timeout(BUSY_TIMEOUT)?;
         db.set_prepared_statement_cache_capacity(STATEMENTS_CACHED);
         db.pragma_update(None, "foreign_keys", true)?;
+        // A statement keeps its plan: otherwise SQLite looks at each new parameter and may plan anew.
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let cache_kib = if mode == OpenFlags::SQLITE_OPEN_READ_WRITE {
             WRITER_CACHE_KIB
         } else {
