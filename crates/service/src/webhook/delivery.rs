@@ -15,7 +15,6 @@ use crate::store::{Attempt, Claimed, LeaseToken, Verdict};
 pub(super) struct Delivery {
     pub lane: Lane,
     pub delivered: bool,
-    pub took: Duration,
     pub attempt: Attempt,
 }
 
@@ -53,7 +52,7 @@ pub(super) async fn deliver(
         answer_start: outcome.answer_start,
         verdict,
     };
-    Delivery { lane, delivered: verdict == Verdict::Delivered, took, attempt }
+    Delivery { lane, delivered: verdict == Verdict::Delivered, attempt }
 }
 
 async fn signatures(

@@ -243,8 +243,8 @@ impl Dispatcher {
                 self.lanes.claimed(wants, events, &lease, self.app.clock.stopwatch());
             }
             Done::Delivered(delivery) => {
-                let Delivery { lane, delivered, took, attempt } = *delivery;
-                self.lanes.ended(&lane, delivered, took, self.app.clock.now());
+                let Delivery { lane, delivered, attempt } = *delivery;
+                self.lanes.ended(&lane, delivered, self.app.clock.now());
                 if self.to_record.is_empty() {
                     self.record_by = (self.app.clock.stopwatch() + RECORD_PAUSE).into();
                 }

@@ -14,8 +14,8 @@ pub(super) const IN_FLIGHT_MAX: usize = 512;
 /// Of one application, however many hosts it sends us to.
 const APPLICATION_MAX: usize = 128;
 /// Events of one lane that are claimed ahead of their turn, so that a quick merchant need not wait
-/// for the database: as many as it takes in this time, and no more than this many.
-const AHEAD_TIME: Duration = Duration::from_millis(250);
+/// for the database: twice as many whenever they run out, half as many when some come too late.
+const AHEAD_START: u32 = 16;
 const AHEAD_MAX: u32 = 1_024;
 /// In all.
 const HELD_MAX: usize = 4_096;
@@ -65,14 +65,21 @@ struct State {
     held: VecDeque<Held>,
     /// There may be due events.
     waiting: bool,
-    /// Stands in `claimable` or `paused`.
-    queued: bool,
+    place: Place,
     /// Stands in `sendable`.
     sending: bool,
     /// The merchant has just come back: what waits for it goes now, whenever it was due.
     catching_up: bool,
-    /// A moving average.
-    latency: Duration,
+    /// How many to claim ahead.
+    ahead: u32,
+}
+
+/// Where a lane waits to be claimed for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Nowhere,
+    Claimable,
+    Paused(Timestamp),
 }
 
 impl State {
@@ -82,10 +89,10 @@ impl State {
             in_flight: 0,
             held: VecDeque::new(),
             waiting: false,
-            queued: false,
+            place: Place::Nowhere,
             sending: false,
             catching_up: false,
-            latency: AHEAD_TIME,
+            ahead: 0,
         }
     }
 
@@ -95,14 +102,10 @@ impl State {
         if self.breaker.is_broken() {
             return (room as usize).saturating_sub(self.held.len());
         }
-        let limit = room + self.in_flight;
-        let turns = AHEAD_TIME.as_micros() / self.latency.as_micros().max(1);
-        let ahead = u32::try_from(turns.saturating_sub(1)).unwrap_or(u32::MAX);
-        let ahead = limit.saturating_mul(ahead).min(AHEAD_MAX);
-        let room = (room + ahead) as usize;
-        let room = room.saturating_sub(self.held.len());
+        let most = (room + self.in_flight + self.ahead) as usize;
+        let room = ((room + self.ahead) as usize).saturating_sub(self.held.len());
         // In large helpings, unless there is nothing left to send.
-        if self.held.is_empty() || room * 4 >= (limit + ahead) as usize { room } else { 0 }
+        if self.held.is_empty() || room * 4 >= most { room } else { 0 }
     }
 }
 
@@ -129,7 +132,10 @@ impl Lanes {
             && *until <= now
         {
             let (_, lane) = self.paused.pop_first().expect("there is a first");
-            self.claimable.push_back(lane);
+            if let Some(state) = self.known.get_mut(&lane) {
+                state.place = Place::Claimable;
+                self.claimable.push_back(lane);
+            }
         }
         let mut wants = Vec::new();
         let mut free = HELD_MAX.saturating_sub(self.held);
@@ -139,7 +145,7 @@ impl Lanes {
             }
             let Some(lane) = self.claimable.pop_front() else { break };
             let Some(state) = self.known.get_mut(&lane) else { continue };
-            state.queued = false;
+            state.place = Place::Nowhere;
             let share = self.of_application.entry(lane.application).or_default();
             let spare =
                 (APPLICATION_MAX + AHEAD_MAX as usize).saturating_sub(share.in_flight + share.held);
@@ -211,6 +217,8 @@ impl Lanes {
                 self.held -= 1;
                 share.held -= 1;
                 if late {
+                    state.ahead /= 2;
+                    state.waiting = true;
                     self.returned.extend(state.held.pop_front());
                     continue;
                 }
@@ -229,22 +237,30 @@ impl Lanes {
     }
 
     /// A request ended.
-    pub(super) fn ended(&mut self, lane: &Lane, delivered: bool, took: Duration, now: Timestamp) {
+    pub(super) fn ended(&mut self, lane: &Lane, delivered: bool, now: Timestamp) {
         self.in_flight -= 1;
         let share = self.of_application.entry(lane.application).or_default();
         share.in_flight -= 1;
         let state = self.known.get_mut(lane).expect("a lane with a request under way is known");
         state.in_flight -= 1;
-        state.latency = (state.latency * 7 + took) / 8;
         if delivered {
+            if state.waiting && state.held.is_empty() {
+                state.ahead = (state.ahead * 2).clamp(AHEAD_START, AHEAD_MAX);
+            }
             if state.breaker.succeeded() {
                 state.catching_up = true;
                 state.waiting = true;
+                // The pause is over before its time.
+                if let Place::Paused(until) = state.place {
+                    self.paused.remove(&(until, lane.clone()));
+                    state.place = Place::Nowhere;
+                }
             }
         } else {
             state.breaker.failed(now);
             if state.breaker.is_broken() {
                 state.catching_up = false;
+                state.ahead = 0;
                 // They wait for the probe like all others.
                 state.waiting |= !state.held.is_empty();
                 self.held -= state.held.len();
@@ -273,14 +289,18 @@ impl Lanes {
 
     fn queue(&mut self, lane: Lane) {
         let Some(state) = self.known.get_mut(&lane) else { return };
-        if std::mem::replace(&mut state.queued, true) {
+        if state.place != Place::Nowhere {
             return;
         }
         match state.breaker.paused_until() {
             Some(until) => {
+                state.place = Place::Paused(until);
                 self.paused.insert((until, lane));
             }
-            None => self.claimable.push_back(lane),
+            None => {
+                state.place = Place::Claimable;
+                self.claimable.push_back(lane);
+            }
         }
     }
 
@@ -302,7 +322,7 @@ impl Lanes {
     pub(super) fn forget_idle(&mut self, now: Timestamp) {
         let many = self.known.len() > CALM_MAX;
         self.known.retain(|lane, state| {
-            let busy = state.waiting || state.queued || state.in_flight > 0;
+            let busy = state.waiting || state.place != Place::Nowhere || state.in_flight > 0;
             let paused = state.breaker.paused_until().is_some_and(|until| until > now);
             let calm = state.breaker.is_calm() && !many;
             let keep = busy || !state.held.is_empty() || paused || calm;
@@ -312,5 +332,92 @@ impl Lanes {
             keep
         });
         self.of_application.retain(|_, share| share.lanes > 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::EventId;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millisecond(ms).unwrap()
+    }
+
+    fn lane() -> Lane {
+        Lane { application: ApplicationId(1), origin: "https://a.ao".into() }
+    }
+
+    fn event(number: u8) -> Claimed {
+        Claimed {
+            id: EventId::assign(at(0), [number; 10]),
+            lane: lane(),
+            body: Vec::new(),
+            webhook_url: "https://a.ao/".into(),
+            attempt: 1,
+            failures: 0,
+            queued_at: at(0),
+            created_at: at(0),
+        }
+    }
+
+    /// Claims and sends what may be, from a store that always has more.
+    fn turn(lanes: &mut Lanes, now: Timestamp, instant: Instant) -> usize {
+        let wants = lanes.wants(now);
+        let most: usize = wants.iter().map(|want| want.most).sum();
+        let events = (0..most).map(|number| event(number as u8)).collect();
+        lanes.claimed(wants, events, &LeaseToken::assign([0; 16]), instant);
+        lanes.sends(now, instant).len()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a moment to count from")]
+    fn some_instant() -> Instant {
+        Instant::now()
+    }
+
+    #[test]
+    fn a_late_success_ends_a_pause_before_its_time() {
+        let (mut lanes, instant) = (Lanes::default(), some_instant());
+        lanes.notice(lane());
+        assert_eq!(turn(&mut lanes, at(0), instant), 4);
+        (0..2).for_each(|_| lanes.ended(&lane(), true, at(0)));
+        assert_eq!(turn(&mut lanes, at(0), instant), 4);
+        // One of six is slow; the others fail, and the lane is paused.
+        (0..5).for_each(|_| lanes.ended(&lane(), false, at(0)));
+        lanes.notice(lane());
+        assert_eq!(turn(&mut lanes, at(0), instant), 0, "it is paused");
+        lanes.ended(&lane(), true, at(10));
+        assert!(turn(&mut lanes, at(10), instant) > 0, "it answers again");
+    }
+
+    #[test]
+    fn what_is_claimed_ahead_and_not_sent_in_time_is_given_back() {
+        let (mut lanes, instant) = (Lanes::default(), some_instant());
+        lanes.notice(lane());
+        assert_eq!(turn(&mut lanes, at(0), instant), 4);
+        lanes.ended(&lane(), true, at(0));
+        assert_eq!(turn(&mut lanes, at(0), instant), 2, "and some are held");
+        assert!(lanes.sends(at(0), instant).is_empty());
+        assert!(lanes.take_returned().is_empty());
+        assert!(lanes.sends(at(0), instant + HELD_TIME_MAX * 2).is_empty());
+        assert!(!lanes.take_returned().is_empty());
+    }
+
+    #[test]
+    fn one_application_takes_its_share_of_lanes_and_no_more() {
+        let mut lanes = Lanes::default();
+        for number in 0..2_000 {
+            lanes.notice(Lane { origin: format!("https://{number}.ao"), ..lane() });
+        }
+        assert_eq!(lanes.known.len(), APPLICATION_LANES_MAX);
+        lanes.notice(Lane { application: ApplicationId(2), ..lane() });
+        let wants: usize = std::iter::from_fn(|| {
+            let wants = lanes.wants(at(0));
+            (!wants.is_empty()).then_some(wants)
+        })
+        .flatten()
+        .filter(|want| want.lane.application == ApplicationId(2))
+        .count();
+        assert_eq!(wants, 1, "another one has its turn");
     }
 }
