@@ -1,4 +1,6 @@
--- Delivering the events of the outbox: the table is made anew, in the form delivery needs.
+-- Delivering the events of the outbox: its tables are made anew, in the form delivery needs.
+-- Nothing was delivered before this version.
+drop table delivery_attempts;
 alter table outbox rename to outbox_v1;
 
 -- Events waiting to be told to merchants; written in the transaction of the change they report.
@@ -47,8 +49,7 @@ create index outbox_by_order on outbox (reference_number);
 -- What partners pull, page by page.
 create index outbox_by_application on outbox (application_id, id);
 
--- Nothing was delivered before this version: the table is made anew, in the order it is read.
-drop table delivery_attempts;
+-- Every attempt to deliver an event, in the order it is read.
 create table delivery_attempts (
     event_id text collate "C" not null,
     attempt bigint not null,
