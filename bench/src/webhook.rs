@@ -45,21 +45,24 @@ const DEAD_URL: &str = "http://127.0.0.1:1025/hook";
 
 pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let mut bench = Bench { args, runs: 0 };
-    let (mut ratios, mut bare, mut delivered, mut drains) = (vec![], vec![], vec![], vec![]);
+    let (mut ratios, mut backlogs) = (vec![], vec![]);
+    let (mut bare, mut delivered, mut drains) = (vec![], vec![], vec![]);
     for round in 0..args.rounds {
         eprintln!("round {} of {}", round + 1, args.rounds);
         let client = bench.client_alone().await?;
         let worked = bench.work(&["--events", &args.events.to_string()]).await?.0;
+        let backlog = bench.work(&["--events", &args.events.to_string(), "--backlog"]).await?.0;
         eprintln!(
-            "  client alone {client:.0}/s; confirmed {:.0}/s, delivered {:.0}/s, {:.0} MB, {:.0} % of a core",
-            worked.confirmed_per_s,
+            "  client alone {client:.0}/s; confirmed and delivered {:.0}/s; from a backlog {:.0}/s, {:.0} MB, {:.0} % of a core",
             worked.delivered_per_s,
+            backlog.delivered_per_s,
             worked.resident_after_bytes as f64 / 1e6,
             worked.cpu * 100.0
         );
         bare.push(client);
         delivered.push(worked.delivered_per_s);
         ratios.push(worked.delivered_per_s / client);
+        backlogs.push(backlog.delivered_per_s / client);
         let (healthy, hanging) = bench.drain_beside_hanging_merchants().await?;
         eprintln!("  {MERCHANTS} merchants: {healthy:.0}/s, with a fifth hanging {hanging:.0}/s");
         drains.push(hanging / healthy);
@@ -72,7 +75,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         0 => None,
         count => Some(bench.wait_for_the_dead(count).await?),
     };
-    let measured = Measured { args, ratios, bare, delivered, drains, lag, waiting };
+    let measured = Measured { args, ratios, backlogs, bare, delivered, drains, lag, waiting };
     println!("{}", measured.markdown());
     report::save(
         args.report.as_deref(),
@@ -98,8 +101,16 @@ impl Bench<'_> {
 
     /// Orders, outbox and dispatcher on a fresh database, and what the receiver saw.
     async fn work(&mut self, arguments: &[&str]) -> anyhow::Result<(Worked, Figures)> {
+        let data = self.fresh().await?;
+        self.work_on(&data, arguments).await
+    }
+
+    async fn fresh(&mut self) -> anyhow::Result<Data> {
         self.runs += 1;
-        let data = Data::fresh(self.args.engine, &format!("webhook_{}", self.runs)).await?;
+        Data::fresh(self.args.engine, &format!("webhook_{}", self.runs)).await
+    }
+
+    async fn work_on(&self, data: &Data, arguments: &[&str]) -> anyhow::Result<(Worked, Figures)> {
         let receiver = Server::receiver().await?;
         let address = &receiver.target.address;
         let (url, sick) = (format!("http://{address}/hook"), format!("http://{address}/hang"));
@@ -128,18 +139,13 @@ impl Bench<'_> {
 
     async fn wait_for_the_dead(&mut self, count: u64) -> anyhow::Result<Worked> {
         eprintln!("  {count} events for a merchant that is dead …");
-        let (count, linger) = (count.to_string(), LINGER_S.to_string());
-        let all = [
-            "--events",
-            &count,
-            "--sick-every",
-            "1",
-            "--sick-url",
-            DEAD_URL,
-            "--linger-s",
-            &linger,
-        ];
-        let worked = self.work(&all).await?.0;
+        let (data, count, linger) = (self.fresh().await?, count.to_string(), LINGER_S.to_string());
+        let dead = ["--sick-every", "1", "--sick-url", DEAD_URL, "--linger-s"];
+        let fill = [&["--events", &count][..], &dead, &["0"]].concat();
+        self.work_on(&data, &fill).await?;
+        // A new process, whose memory is the service's alone.
+        let wait = [&["--events", "0"][..], &dead, &[&linger]].concat();
+        let worked = self.work_on(&data, &wait).await?.0;
         eprintln!(
             "  memory {:.0} MB before, {:.0} MB with all of them waiting",
             worked.resident_before_bytes as f64 / 1e6,
@@ -152,6 +158,7 @@ impl Bench<'_> {
 struct Measured<'a> {
     args: &'a Args,
     ratios: Vec<f64>,
+    backlogs: Vec<f64>,
     bare: Vec<f64>,
     delivered: Vec<f64>,
     drains: Vec<f64>,
@@ -171,6 +178,10 @@ impl Measured<'_> {
         text += &format!("| client alone, events/s | {} | |\n", row(&self.bare, 0));
         text += &format!("| confirmed and delivered, events/s | {} | |\n", row(&self.delivered, 0));
         text += &format!("| × client alone | {} | 0.5 |\n", row(&self.ratios, 2));
+        text += &format!(
+            "| delivered from a backlog, × client alone | {} | |\n",
+            row(&self.backlogs, 2)
+        );
         text += &format!(
             "| rate of {MERCHANTS} merchants' events while as many again as a quarter of them hang, × without | {} | 0.9 |\n",
             row(&self.drains, 2)
@@ -194,7 +205,7 @@ impl Measured<'_> {
 
     fn json(&self) -> Value {
         json!({
-            "clientAlonePerS": self.bare, "deliveredPerS": self.delivered, "ratios": self.ratios,
+            "clientAlonePerS": self.bare, "backlogRatios": self.backlogs, "deliveredPerS": self.delivered, "ratios": self.ratios,
             "drainRatios": self.drains, "lag": self.lag, "waiting": self.waiting,
         })
     }
