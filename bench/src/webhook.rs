@@ -40,7 +40,7 @@ const MERCHANTS: u64 = 100;
 const SICK_EVERY: u64 = 5;
 /// How long the dispatcher works on the waiting events before memory is read again.
 const LINGER_S: u64 = 10;
-/// Nobody listens on the port of the discard protocol's neighbour; connecting is refused at once.
+/// Nobody listens there: connecting is refused at once.
 const DEAD_URL: &str = "http://127.0.0.1:1025/hook";
 
 pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
@@ -183,7 +183,7 @@ impl Measured<'_> {
             row(&self.backlogs, 2)
         );
         text += &format!(
-            "| rate of {MERCHANTS} merchants' events while as many again as a quarter of them hang, × without | {} | 0.9 |\n",
+            "| rate of the healthy of {MERCHANTS} merchants while every fifth hangs, × none hanging | {} | 0.9 |\n",
             row(&self.drains, 2)
         );
         text += &format!(

@@ -25,11 +25,6 @@ pub enum EventState {
 impl EventState {
     pub const ALL: [Self; 4] = [Self::Queued, Self::Delivered, Self::Superseded, Self::Exhausted];
 
-    /// Nobody at the other end has seen it yet, nor anything newer.
-    pub fn is_undelivered(self) -> bool {
-        matches!(self, Self::Queued | Self::Exhausted)
-    }
-
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -368,6 +363,10 @@ impl ClaimRow {
             webhook_url: self.webhook_url,
         })
     }
+}
+
+pub(super) fn as_limit(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 pub(super) fn lane_due(application_id: i64, origin: String, due_at_ms: i64) -> Result<LaneDue> {

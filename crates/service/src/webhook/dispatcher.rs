@@ -31,6 +31,8 @@ pub struct Dispatcher {
     lanes: Lanes,
     tasks: JoinSet<Done>,
     claiming: bool,
+    /// Nothing new is claimed any more.
+    stopping: bool,
     recording: bool,
     to_record: Vec<(Lane, Attempt)>,
     /// When the first of them has waited long enough.
@@ -58,6 +60,7 @@ impl Dispatcher {
             lanes: Lanes::default(),
             tasks: JoinSet::new(),
             claiming: false,
+            stopping: false,
             recording: false,
             to_record: Vec::new(),
             looked_to: None,
@@ -89,7 +92,7 @@ impl Dispatcher {
 
     /// Requests under way are finished and recorded; what was only claimed is given back.
     async fn stop(&mut self) {
-        self.claiming = true;
+        self.stopping = true;
         loop {
             self.lanes.give_up_held();
             self.proceed();
@@ -182,7 +185,7 @@ impl Dispatcher {
 
     fn claim(&mut self) {
         let busy = self.claiming || self.to_record.len() > UNRECORDED_MAX;
-        if busy || self.store_down.is_some() {
+        if self.stopping || busy || self.store_down.is_some() {
             return;
         }
         let wants = self.lanes.wants(self.app.clock.now());

@@ -37,7 +37,7 @@ const DELIVERY_ATTEMPT: HeaderName = HeaderName::from_static("x-svc-delivery-att
 
 #[derive(Debug, thiserror::Error)]
 pub enum SenderError {
-    #[error("the machine's DNS settings cannot be read ({0}); name servers with --webhook-dns")]
+    #[error("the look-up of names cannot be set up ({0}); give name servers with --webhook-dns")]
     Dns(String),
     #[error("the certificates in {path} cannot be read: {fault}")]
     Certificates { path: PathBuf, fault: String },
@@ -89,8 +89,11 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    /// Parts of the text may be the merchant's: what no terminal and no database takes is left out.
     pub(super) fn failed(failure: Failure, error: impl Into<String>) -> Self {
-        Self { failure: Some(failure), error: Some(error.into()), ..Self::default() }
+        let mut error = error.into();
+        error.retain(|c| !c.is_control());
+        Self { failure: Some(failure), error: Some(error), ..Self::default() }
     }
 }
 

@@ -10,7 +10,7 @@ use super::{Fault, Postgres};
 use crate::domain::{Event, EventId, Lane, NewOrder, ReferenceNumber};
 use crate::store::outbox::{
     AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, SCANNED_MAX, Stretch,
-    lane_due,
+    as_limit, lane_due,
 };
 use crate::store::{
     Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage, LaneDue,
@@ -373,10 +373,6 @@ pub(super) async fn insert_events(
 
 fn condition(filter: &EventFilter) -> String {
     filter.condition(|place| format!("${place}::{}", FILTER_TYPES[place - 1]))
-}
-
-fn as_limit(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn claim_row(row: &Row) -> ClaimRow {

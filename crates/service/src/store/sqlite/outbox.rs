@@ -6,7 +6,7 @@ use super::{Sqlite, execute, row, rows};
 use crate::domain::{ApplicationId, Event, EventId, Lane, ReferenceNumber};
 use crate::store::outbox::{
     AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, SCANNED_MAX, Stretch,
-    lane_due,
+    as_limit, lane_due,
 };
 use crate::store::{
     Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage, LaneDue,
@@ -269,10 +269,6 @@ fn feed(db: &Connection, page: &FeedPage) -> Result<Feed> {
     let events = rows(db, &sql, given, event_row)?;
     let events = events.into_iter().map(EventRow::read).collect::<Result<_>>()?;
     Ok(Feed::of(events, stretch, page.limit))
-}
-
-fn as_limit(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 pub(super) fn insert_event(

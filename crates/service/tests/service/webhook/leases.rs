@@ -4,13 +4,18 @@ use std::collections::HashMap;
 
 use svc_service::domain::{Lane, Status};
 use svc_service::store::{Attempt, EventState, PendingEvent, Recorded, Verdict, Want};
+use svc_service::webhook::Dispatcher;
 
 use super::crowd::{create, pay_many, settle, stall, told};
 use super::gate::Gate;
 use crate::support::{Receiver, TestDatabase, TestDelivery, on_both_engines};
 
+/// Far more than an attempt may take.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
 on_both_engines! {
     two_dispatchers_send_each_event_exactly_once,
+    a_dispatcher_told_to_stop_gives_back_what_it_has_not_sent,
     what_a_dead_dispatcher_sent_is_sent_again_with_the_same_id_and_bytes,
     a_dispatcher_that_wakes_up_late_undoes_nothing,
     a_claim_that_nobody_records_is_taken_over,
@@ -44,6 +49,33 @@ async fn two_dispatchers_send_each_event_exactly_once(database: TestDatabase) {
             .any(|line| line.starts_with("svc_webhook_attempts_total") && !line.ends_with(" 0"));
         assert!(sent, "one dispatcher did it all: this tested nothing\n{figures}");
     }
+}
+
+async fn a_dispatcher_told_to_stop_gives_back_what_it_has_not_sent(database: TestDatabase) {
+    const EVENTS: usize = 2_000;
+    const STOPS: usize = 20;
+    let receiver = Receiver::answering(200).await;
+    let delivery = TestDelivery::start(database).await;
+    let stall = stall(&delivery.app, &receiver.url(), PendingEvent::Never).await;
+    pay_many(&delivery.app, &stall, "order", EVENTS).await;
+    let TestDelivery { app, database, .. } = delivery;
+    // Stopped again and again, it is also stopped while it claims.
+    for round in 1..=STOPS {
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let dispatcher = Dispatcher::new(app.clone()).unwrap();
+        let running = tokio::spawn(dispatcher.run(async {
+            stopped.await.unwrap();
+        }));
+        receiver.wait_for(round * EVENTS / STOPS / 2).await;
+        stop.send(()).unwrap();
+        tokio::time::timeout(PATIENCE, running).await.expect("it ends").unwrap();
+    }
+    let left = app.store.outbox_stats().await.unwrap().queued;
+    assert_eq!(receiver.requests().len() + left as usize, EVENTS, "each was sent or is queued");
+    assert!(left > 0, "it had sent all of them: this tested nothing");
+    let leased = database.count("outbox where lease_token is not null").await;
+    let counted = database.count("outbox where state = 'queued' and attempts > 0").await;
+    assert_eq!((leased, counted), (0, 0), "no lease is left, and no attempt that was not made");
 }
 
 async fn what_a_dead_dispatcher_sent_is_sent_again_with_the_same_id_and_bytes(
