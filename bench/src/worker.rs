@@ -10,10 +10,10 @@ use svc_service::app::App;
 use svc_service::config::Config;
 use svc_service::credentials;
 use svc_service::domain::{
-    Actor, AdditionalInfo, ApplicationId, ExternalTransactionId, Kwanza, Label, Order, PayerId,
-    PaymentMethod, Proof, Quantity, Terms,
+    About, AdditionalInfo, ApplicationId, ExternalTransactionId, Kwanza, Label, Notice, Order,
+    PayerId, Quantity, Terms, Word,
 };
-use svc_service::orders::{self, OrderRequest, Request};
+use svc_service::orders::{self, OrderRequest};
 use svc_service::store::{Application, Database};
 use svc_service::webhook::Dispatcher;
 
@@ -215,13 +215,14 @@ async fn confirm_orders(
 async fn confirm(app: App, key: (ApplicationId, ExternalTransactionId)) -> anyhow::Result<()> {
     let order: Order =
         app.store.order_by_external_id(key.0, key.1).await?.context("a stored order")?;
-    let proof = Proof {
-        method: PaymentMethod::Direct,
+    let notice = Notice {
+        rail: "bench".into(),
         rail_payment_id: order.reference_number.as_str().to_owned(),
-        amount: order.terms.amount,
+        word: Word::Paid(order.terms.amount.into()),
+        about: About::Order(order.reference_number),
+        raw: Vec::new(),
     };
-    let request = Request { actor: Actor::Rail("bench".into()), request_id: "bench".into() };
-    orders::settle(&app, order, &proof, &request).await?;
+    orders::settle(&app, notice, "bench").await?;
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use ipnet::IpNet;
 use secrecy::SecretString;
 use serde::Deserialize;
-use svc_service::config::{Config, Limits, TlsFiles, WebhookConfig};
+use svc_service::config::{Config, Limits, RailConfig, TlsFiles, WebhookConfig};
 use svc_service::domain::Environment;
 use svc_service::store::{Database, Options, Store};
 
@@ -90,6 +90,12 @@ pub(crate) struct ServiceArgs {
     /// Queries for one order before 429 [default: 200]
     #[arg(long, env = "SVC_SERVER_ORDER_QUERIES_PER_SECOND", value_name = "N")]
     pub order_queries_per_second: Option<u32>,
+    /// Checkout pages that do not exist from one address before 429 [default: 60]
+    #[arg(long, env = "SVC_SERVER_CHECKOUT_MISSES_PER_MINUTE", value_name = "N")]
+    pub checkout_misses_per_minute: Option<u32>,
+    /// Looks at one order by its checkout page before 429 [default: 10]
+    #[arg(long, env = "SVC_SERVER_CHECKOUT_POLLS_PER_SECOND", value_name = "N")]
+    pub checkout_polls_per_second: Option<u32>,
     /// Open connections [default: 10000]
     #[arg(long, env = "SVC_SERVER_CONNECTIONS", value_name = "N")]
     pub connections: Option<usize>,
@@ -119,7 +125,22 @@ struct File {
     address_failures_per_minute: Option<u32>,
     partner_requests_per_second: Option<u32>,
     order_queries_per_second: Option<u32>,
+    checkout_misses_per_minute: Option<u32>,
+    checkout_polls_per_second: Option<u32>,
     connections: Option<usize>,
+    /// Connectors of acquirers, in the order they are preferred.
+    #[serde(default, rename = "rail")]
+    rails: Vec<RailTable>,
+}
+
+/// A `[[rail]]` of the settings file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RailTable {
+    name: String,
+    url: String,
+    secret: Option<String>,
+    secret_file: Option<PathBuf>,
 }
 
 /// Variables that hold secrets, or name files that do; they are no flags, which anyone can list.
@@ -183,6 +204,7 @@ impl ServiceArgs {
                 .or(file.private_webhook_targets)
                 .unwrap_or(false),
             webhooks: webhooks(self, &file),
+            rails: file.rails.iter().map(rail).collect::<anyhow::Result<_>>()?,
             master_key: master_key(&file)?,
             limits: limits(self, &file),
             commit_batch_max: self
@@ -272,6 +294,21 @@ fn webhooks(args: &ServiceArgs, file: &File) -> WebhookConfig {
     }
 }
 
+fn rail(table: &RailTable) -> anyhow::Result<RailConfig> {
+    let RailTable { name, url, secret, secret_file } = table;
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || !name.chars().all(plain) {
+        bail!("the name of a rail is of lower-case letters, digits and hyphens, not {name:?}");
+    }
+    let secret = match (secret, secret_file) {
+        (Some(secret), None) => secret.clone(),
+        (None, Some(path)) => read_secret(path)?,
+        _ => bail!("rail {name} needs either secret or secret_file"),
+    };
+    let url = url.parse().with_context(|| format!("the URL of rail {name} is not a URL"))?;
+    Ok(RailConfig { name: name.clone(), url, secret: secret.into() })
+}
+
 fn limits(args: &ServiceArgs, file: &File) -> Limits {
     let default = Limits::default();
     Limits {
@@ -291,6 +328,14 @@ fn limits(args: &ServiceArgs, file: &File) -> Limits {
             .order_queries_per_second
             .or(file.order_queries_per_second)
             .unwrap_or(default.order_queries_per_second),
+        checkout_misses_per_minute: args
+            .checkout_misses_per_minute
+            .or(file.checkout_misses_per_minute)
+            .unwrap_or(default.checkout_misses_per_minute),
+        checkout_polls_per_second: args
+            .checkout_polls_per_second
+            .or(file.checkout_polls_per_second)
+            .unwrap_or(default.checkout_polls_per_second),
         connections: args.connections.or(file.connections).unwrap_or(default.connections),
     }
 }

@@ -22,6 +22,8 @@ pub struct Config {
     /// Sandbox only: webhooks may go to this machine and private networks.
     pub private_webhook_targets: bool,
     pub webhooks: WebhookConfig,
+    /// Connectors of acquirers, in the order they are preferred.
+    pub rails: Vec<RailConfig>,
     /// 32 bytes in base64; the sandbox makes its own when there is none.
     pub master_key: Option<SecretString>,
     pub limits: Limits,
@@ -38,6 +40,15 @@ pub struct WebhookConfig {
     pub name_servers: Vec<SocketAddr>,
     /// Sandbox only: a PEM file of certificate authorities to trust beside the machine's.
     pub certificates: Option<PathBuf>,
+}
+
+/// A connector of an acquirer: a process that speaks our contract over signed HTTP.
+#[derive(Clone, Debug)]
+pub struct RailConfig {
+    pub name: String,
+    pub url: Url,
+    /// `whsec_…`, as in Standard Webhooks.
+    pub secret: SecretString,
 }
 
 #[derive(Clone, Debug)]
@@ -57,6 +68,10 @@ pub struct Limits {
     pub partner_requests_per_second: u32,
     /// Queries for one order.
     pub order_queries_per_second: u32,
+    /// Checkout pages that do not exist, asked for from one address.
+    pub checkout_misses_per_minute: u32,
+    /// Looks at one order by its checkout page.
+    pub checkout_polls_per_second: u32,
     /// Open connections in all.
     pub connections: usize,
 }
@@ -68,6 +83,8 @@ impl Default for Limits {
             address_failures_per_minute: 2_000,
             partner_requests_per_second: 100_000,
             order_queries_per_second: 200,
+            checkout_misses_per_minute: 60,
+            checkout_polls_per_second: 10,
             connections: 10_000,
         }
     }
@@ -105,6 +122,7 @@ impl Config {
             trusted_proxies: Vec::new(),
             private_webhook_targets: false,
             webhooks: WebhookConfig::default(),
+            rails: Vec::new(),
             master_key: None,
             limits: Limits::default(),
             commit_batch_max: Self::COMMIT_BATCH_MAX,

@@ -9,6 +9,7 @@ pub struct Keys {
     pepper: hmac::Key,
     seal: aead::LessSafeKey,
     token: [u8; KEY_BYTES],
+    checkout: hmac::Key,
     /// Names the master key inside every sealed record and token.
     id: [u8; ID_BYTES],
 }
@@ -41,6 +42,7 @@ impl Keys {
             pepper: hmac::Key::new(hmac::HMAC_SHA256, &expand::<KEY_BYTES>(&prk, b"pepper")),
             seal: aead::LessSafeKey::new(seal),
             token: expand(&prk, b"token"),
+            checkout: hmac::Key::new(hmac::HMAC_SHA256, &expand::<KEY_BYTES>(&prk, b"checkout")),
             id: expand(&prk, b"id"),
         })
     }
@@ -84,6 +86,16 @@ impl Keys {
             .map_err(|_| KeyError::Changed)?;
         let secret = std::str::from_utf8(opened).map_err(|_| KeyError::Changed)?;
         Ok(secret.to_owned().into())
+    }
+
+    /// The signature of a checkout session.
+    pub(crate) fn sign_session(&self, session: &[u8]) -> Vec<u8> {
+        hmac::sign(&self.checkout, session).as_ref().to_vec()
+    }
+
+    /// In constant time.
+    pub(crate) fn is_session(&self, session: &[u8], signature: &[u8]) -> bool {
+        hmac::verify(&self.checkout, session, signature).is_ok()
     }
 
     pub(crate) fn token_key(&self) -> &[u8] {

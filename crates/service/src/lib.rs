@@ -3,6 +3,7 @@
 //! Each module is a room; ARCHITECTURE.md draws who may import whom, and a tidy test holds it.
 
 pub mod app;
+mod checkout;
 pub mod config;
 pub mod credentials;
 pub mod domain;
@@ -11,6 +12,8 @@ pub mod keys;
 mod ops;
 pub mod orders;
 mod partner;
+mod rail_notices;
+pub mod rails;
 mod sandbox;
 pub mod server;
 pub mod store;

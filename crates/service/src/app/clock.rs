@@ -34,6 +34,16 @@ impl Clock {
         self.ahead_ms.fetch_add(by_ms, Ordering::AcqRel);
     }
 
+    /// At least so far ahead of the machine's time; never back.
+    pub fn be_ahead_by(&self, by: SignedDuration) {
+        let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+        self.ahead_ms.fetch_max(by_ms, Ordering::AcqRel);
+    }
+
+    pub fn ahead(&self) -> SignedDuration {
+        SignedDuration::from_millis(self.ahead_ms.load(Ordering::Acquire))
+    }
+
     /// For measuring how long something took; never for deciding when something is due.
     #[expect(clippy::disallowed_methods, reason = "this is the one clock of the service")]
     pub fn stopwatch(&self) -> std::time::Instant {

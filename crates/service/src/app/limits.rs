@@ -9,7 +9,7 @@ use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 
 use crate::config::Limits;
-use crate::domain::{ClientId, ExternalTransactionId, PartnerId};
+use crate::domain::{ClientId, ExternalTransactionId, PartnerId, ReferenceNumber};
 
 /// Too many; seconds until one more is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct RateLimits {
     address_failures: Buckets<IpAddr>,
     partner_requests: Buckets<PartnerId>,
     order_queries: Buckets<u64>,
+    checkout_misses: Buckets<IpAddr>,
+    checkout_polls: Buckets<u64>,
 }
 
 impl RateLimits {
@@ -44,6 +46,12 @@ impl RateLimits {
             ))),
             order_queries: buckets(Quota::per_second(at_least_one(
                 limits.order_queries_per_second,
+            ))),
+            checkout_misses: buckets(Quota::per_minute(at_least_one(
+                limits.checkout_misses_per_minute,
+            ))),
+            checkout_polls: buckets(Quota::per_second(at_least_one(
+                limits.checkout_polls_per_second,
             ))),
             clock,
         }
@@ -74,12 +82,24 @@ impl RateLimits {
         self.spend(&self.order_queries, &self.hasher.hash_one((partner, order)))
     }
 
+    /// Counts a checkout page that does not exist: somebody may be guessing.
+    pub fn checkout_miss(&self, from: IpAddr) -> Result<(), Limited> {
+        self.spend(&self.checkout_misses, &network(from))
+    }
+
+    /// A look at an order, or a try to pay it.
+    pub fn checkout_poll(&self, order: &ReferenceNumber) -> Result<(), Limited> {
+        self.spend(&self.checkout_polls, &self.hasher.hash_one(order))
+    }
+
     /// Forgets buckets that are full again, so that memory follows the traffic.
     pub fn forget_idle(&self) {
         self.credential_failures.retain_recent();
         self.address_failures.retain_recent();
         self.partner_requests.retain_recent();
         self.order_queries.retain_recent();
+        self.checkout_misses.retain_recent();
+        self.checkout_polls.retain_recent();
     }
 
     fn spend<K: std::hash::Hash + Eq + Clone>(

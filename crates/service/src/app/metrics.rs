@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::Status;
+use crate::store::Received;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{
     Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
@@ -12,6 +13,7 @@ pub struct Metrics {
     handle: PrometheusHandle,
     routes: [RouteMetrics; ROUTES.len()],
     transitions: [Counter; 2],
+    rail_notices: [Counter; RAIL_NOTICES.len()],
     pub batch_size: Histogram,
     pub orders_created: Counter,
     pub orders_replayed: Counter,
@@ -26,17 +28,25 @@ pub struct Metrics {
     pub webhook_breakers_open: Gauge,
 }
 
+/// What becomes of a rail's notices: these add up to all that were received.
+const RAIL_NOTICES: [&str; 3] = ["applied", "exception", "duplicate"];
+
 /// How an attempt to deliver a webhook can end; the first is success.
 const WEBHOOK_OUTCOMES: [&str; 9] =
     ["delivered", "status", "timeout", "connect", "tls", "dns", "refused", "broken", "unsigned"];
 
 /// The routes by which requests are counted; whatever else is asked for is the last one.
-pub const ROUTES: [&str; 11] = [
+pub const ROUTES: [&str; 16] = [
     "/svcpartner/createPaymentOrder",
     "/svcpartner/paymentByExternalTransaction",
     "/token",
     "/svcpartner/events",
     "/sandbox/simulate",
+    "/sandbox/clock",
+    "/sandbox/chaos",
+    "/checkout",
+    "/rails",
+    "/sandbox",
     "/livez",
     "/readyz",
     "/metrics",
@@ -86,6 +96,11 @@ impl Metrics {
                 let key = Key::from_parts("svc_order_transitions_total", labels);
                 recorder.register_counter(&key, &META)
             }),
+            rail_notices: RAIL_NOTICES.map(|outcome| {
+                let labels = vec![Label::from_static_parts("outcome", outcome)];
+                let key = Key::from_parts("svc_rail_notices_total", labels);
+                recorder.register_counter(&key, &META)
+            }),
             outbox_oldest_age: gauge("svc_outbox_oldest_age_seconds"),
             webhook_attempts: WEBHOOK_OUTCOMES.map(|outcome| {
                 let labels = vec![Label::from_static_parts("outcome", outcome)];
@@ -118,6 +133,17 @@ impl Metrics {
             Status::Confirmed => self.transitions[0].increment(1),
             Status::Cancelled => self.transitions[1].increment(1),
             Status::Pending => {}
+        }
+    }
+
+    /// One notice of a rail.
+    pub fn rail_notice(&self, received: Received) {
+        match received {
+            Received::Confirmed | Received::Noted => self.rail_notices[0].increment(1),
+            Received::Exception(_) => self.rail_notices[1].increment(1),
+            Received::Duplicate => self.rail_notices[2].increment(1),
+            // Not received yet: it is weighed again.
+            Received::Changed => {}
         }
     }
 
@@ -163,6 +189,7 @@ fn describe(recorder: &PrometheusRecorder) {
         ("svc_orders_created_total", "Orders stored."),
         ("svc_orders_replayed_total", "Creations that found their order already there."),
         ("svc_order_transitions_total", "Orders settled, by new status."),
+        ("svc_rail_notices_total", "Notices of rails, by what became of them."),
         ("svc_tokens_issued_total", "Access tokens issued."),
         ("svc_token_failures_total", "Token requests with wrong credentials."),
         ("svc_webhook_attempts_total", "Attempts to deliver a webhook, by how they ended."),

@@ -22,6 +22,7 @@ pub use tokens::{Token, TokenCache};
 use crate::config::{Config, ConfigError};
 use crate::domain::{Environment, UrlRules};
 use crate::keys::{KEY_BYTES, KeyError, Keys, master_key_from};
+use crate::rails::{Rails, RailsError};
 use crate::store::{Database, Options, Store, StoreError};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -36,7 +37,10 @@ pub struct Tools {
     pub keys: Keys,
     pub clock: Clock,
     pub outbox_bell: OutboxBell,
+    pub rails: Rails,
     pub random: Random,
+    /// Held while a sandbox moves its clock.
+    pub travel: tokio::sync::Mutex<()>,
     pub directory: DirectoryCache,
     pub tokens: TokenCache,
     pub limits: RateLimits,
@@ -59,6 +63,8 @@ pub enum StartError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Key(#[from] KeyError),
+    #[error(transparent)]
+    Rails(#[from] RailsError),
     #[error("this database was made with another master key; give the service that one")]
     OtherMasterKey,
 }
@@ -85,16 +91,20 @@ impl App {
         let random = Random::system();
         let keys = keys(&store, config.master_key.as_ref(), &random).await?;
         let directory = DirectoryCache::load(&store).await?;
+        // A sandbox that was moved into the future stays there when it starts again.
+        clock.be_ahead_by(store.clock_ahead().await?);
         Ok(Self(Arc::new(Tools {
             environment,
             url_rules: config.url_rules(environment),
             limits: RateLimits::new(&config.limits),
+            rails: Rails::new(environment, &config.rails)?,
             config,
             store,
             keys,
             clock,
             outbox_bell: OutboxBell::default(),
             random,
+            travel: tokio::sync::Mutex::new(()),
             directory,
             tokens: TokenCache::default(),
             metrics,

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use tokio::sync::Notify;
+use jiff::Timestamp;
+use tokio::sync::{Notify, oneshot};
 
 use crate::domain::Lane;
 
@@ -15,6 +16,7 @@ const LANES_MAX: usize = 4_096;
 #[derive(Debug, Default)]
 pub struct OutboxBell {
     lanes: Mutex<HashSet<Lane>>,
+    waiting: Mutex<Vec<oneshot::Sender<Option<Timestamp>>>>,
     rung: Notify,
 }
 
@@ -25,6 +27,20 @@ impl OutboxBell {
             drop(lanes);
             self.rung.notify_one();
         }
+    }
+
+    /// Waits until everything due is sent and recorded; then tells when there is next something to
+    /// send, as far as only the clock knows. `None` also when nobody delivers.
+    pub async fn sent(&self) -> Option<Timestamp> {
+        let (tell, told) = oneshot::channel();
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(tell);
+        self.rung.notify_one();
+        told.await.ok().flatten()
+    }
+
+    /// Who waits for everything to be sent.
+    pub fn take_waiting(&self) -> Vec<oneshot::Sender<Option<Timestamp>>> {
+        std::mem::take(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Waits for a ring, also for one that came before anybody listened.

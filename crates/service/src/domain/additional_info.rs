@@ -94,6 +94,14 @@ impl AdditionalInfo {
         self.url(WEBHOOK_URL)
     }
 
+    pub fn return_url(&self) -> String {
+        self.url(RETURN_URL)
+    }
+
+    pub fn cancel_url(&self) -> String {
+        self.url(CANCEL_URL)
+    }
+
     fn url(&self, key: &str) -> String {
         let document: Value = serde_json::from_str(&self.0).unwrap_or_default();
         document[key].as_str().unwrap_or_default().to_owned()

@@ -1,18 +1,30 @@
 //! The rules of the service as pure values: no I/O, no clock, no async (spec 2, 3, 5.3, 6).
 
 mod additional_info;
+mod attempt;
+mod bank_reference;
+mod chaos;
 mod destination;
+mod dossier;
 mod environment;
 mod event;
 mod ids;
 mod method;
 mod money;
+mod notice;
 mod order;
+mod phone;
 mod retry;
 mod text;
 
 pub use additional_info::{AdditionalInfo, AdditionalInfoError};
+pub use attempt::{
+    AttemptId, AttemptState, Forecast, Instrument, PaymentAttempt, Reason, Step, WalletCode,
+};
+pub use bank_reference::{BankReference, NotABankReference};
+pub use chaos::{Chaos, Disturbance};
 pub use destination::{UrlIssue, UrlRules, is_public_address};
+pub use dossier::{ATTEMPTS_MAX, Deadline, Dossier, Opening, PayRefusal};
 pub use environment::{Environment, PublishableKey, UnknownEnvironment};
 pub use event::{Event, EventId, Lane, payment_event_body, sign, sign_standard};
 pub use ids::{
@@ -20,9 +32,11 @@ pub use ids::{
     ReferenceNumber,
 };
 pub use method::PaymentMethod;
-pub use money::{Kwanza, MoneyIssue, Quantity};
+pub use money::{Centimos, Kwanza, MoneyIssue, Quantity};
+pub use notice::{About, Effect, ExceptionKind, Notice, Word, weigh};
 pub use order::{
     Actor, CancelReason, Change, NewOrder, Order, Pending, Proof, Refusal, Stamp, Status, Terms,
 };
+pub use phone::{NotAPhone, PhoneNumber};
 pub use retry::{ATTEMPTS_MIN, RETRY_HORIZON, Retry, next_retry};
 pub use text::{Label, PayerId, TextIssue};

@@ -17,6 +17,49 @@ impl Kwanza {
     }
 }
 
+/// An amount as rails report it: centimos, because a rail may pay a fraction that we never ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Centimos(i64);
+
+impl Centimos {
+    const PER_KWANZA: i64 = 100;
+
+    pub fn new(centimos: i64) -> Self {
+        Self(centimos)
+    }
+
+    /// `15000`, `15000.5` or `15000.00`, exactly; rails send it as a text or as a number.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        // A third decimal that is not zero is no amount of money.
+        let cents = part.get(..2).unwrap_or(part);
+        let rest_is_zero = part[cents.len()..].bytes().all(|b| b == b'0');
+        if !digits(whole) || !digits(part) || !rest_is_zero {
+            return None;
+        }
+        let cents: i64 = format!("{cents:0<2}").parse().ok()?;
+        let whole: i64 = whole.parse().ok()?;
+        whole.checked_mul(Self::PER_KWANZA)?.checked_add(cents).map(Self)
+    }
+
+    pub fn get(self) -> i64 {
+        self.0
+    }
+}
+
+impl From<Kwanza> for Centimos {
+    fn from(amount: Kwanza) -> Self {
+        Self(amount.0 * Self::PER_KWANZA)
+    }
+}
+
+impl std::fmt::Display for Centimos {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{:02}", self.0 / Self::PER_KWANZA, self.0 % Self::PER_KWANZA)
+    }
+}
+
 /// How many things the label stands for. It never multiplies the amount, which is the total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantity(i64);
@@ -52,6 +95,21 @@ fn in_range(value: i64, max: i64) -> Result<i64, MoneyIssue> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_rail_paid_is_read_exactly() {
+        for (text, centimos) in
+            [("15000", 1_500_000), ("15000.00", 1_500_000), ("15000.5", 1_500_050), ("0.010", 1)]
+        {
+            assert_eq!(Centimos::parse(text), Some(Centimos(centimos)), "{text}");
+        }
+        for text in
+            ["", ".", "1.", ".5", "-1", "1e3", "1,5", "1.001", "1.0é", "99999999999999999999"]
+        {
+            assert_eq!(Centimos::parse(text), None, "{text}");
+        }
+        assert_eq!(Centimos(1_500_005).to_string(), "15000.05");
+    }
 
     #[test]
     fn only_positive_amounts_up_to_the_limit_are_money() {

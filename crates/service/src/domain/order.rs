@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 
 use super::{
-    AdditionalInfo, ApplicationId, Event, EventId, ExternalTransactionId, Kwanza, Label, PayerId,
-    PaymentMethod, Quantity, ReferenceNumber, event::payment_event_body,
+    AdditionalInfo, ApplicationId, AttemptId, AttemptState, Centimos, Event, EventId,
+    ExternalTransactionId, Kwanza, Label, PayerId, Quantity, ReferenceNumber,
+    event::payment_event_body,
 };
 
 /// The three states of spec 3. `Confirmed` and `Cancelled` are final.
@@ -123,6 +124,18 @@ impl From<NewOrder> for Order {
 }
 
 impl Order {
+    /// The `PEN` event: the order has an instrument that can be paid.
+    pub fn pending_event(&self, id: EventId, at: Timestamp) -> Event {
+        let body = payment_event_body(
+            &self.external_transaction_id,
+            Status::Pending,
+            &self.reference_number,
+            self.terms.amount,
+        );
+        let webhook_url = self.terms.additional_info.webhook_url();
+        Event { id, status: Status::Pending, body, webhook_url, at }
+    }
+
     /// The door to every transition: a settled order has none.
     pub fn pending(self) -> Result<Pending, Refusal> {
         match self.status {
@@ -139,10 +152,12 @@ pub struct Pending(Order);
 /// A rail's word that the money is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
-    pub method: PaymentMethod,
+    pub rail: String,
     /// The rail's own id of the payment.
     pub rail_payment_id: String,
-    pub amount: Kwanza,
+    pub amount: Centimos,
+    /// What was paid with, if the rail says.
+    pub attempt: Option<AttemptId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,6 +169,12 @@ pub enum CancelReason {
 }
 
 impl CancelReason {
+    pub const ALL: [Self; 4] = [Self::Payer, Self::Expired, Self::Partner, Self::Operator];
+
+    pub fn from_text(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == text)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Payer => "payer",
@@ -199,8 +220,8 @@ pub struct Stamp {
 pub enum Refusal {
     #[error("the order is already {}", .0.code())]
     AlreadySettled(Status),
-    #[error("expected {} kwanza, {} were paid", expected.get(), paid.get())]
-    AmountDiffers { expected: Kwanza, paid: Kwanza },
+    #[error("expected {} kwanza, {paid} were paid", expected.get())]
+    AmountDiffers { expected: Kwanza, paid: Centimos },
 }
 
 /// A transition, complete with the audit row and the event that must be stored with it.
@@ -211,24 +232,45 @@ pub struct Change {
     pub to: Status,
     /// Why, for the audit row: the rail payment or the reason of the cancellation.
     pub cause: String,
+    /// The attempt that brought the money.
+    pub paid_by: Option<AttemptId>,
+    /// Why it was cancelled, if it was.
+    pub reason: Option<CancelReason>,
     pub stamp: Stamp,
     pub event: Event,
+}
+
+impl Change {
+    /// What becomes of references and codes that could still be paid.
+    pub fn closes_as(&self) -> AttemptState {
+        match self.reason {
+            Some(CancelReason::Expired) => AttemptState::Expired,
+            _ => AttemptState::Revoked,
+        }
+    }
 }
 
 impl Pending {
     /// `CON` is final: the proof says which rail vouches for the money.
     pub fn confirm(self, proof: &Proof, stamp: Stamp) -> Result<Change, Refusal> {
         let expected = self.0.terms.amount;
-        if proof.amount != expected {
+        if proof.amount != expected.into() {
             return Err(Refusal::AmountDiffers { expected, paid: proof.amount });
         }
-        let cause = format!("paid by {} as {}", proof.method.code(), proof.rail_payment_id);
-        Ok(self.change(Status::Confirmed, cause, stamp))
+        let cause = format!("paid by {} as {}", proof.rail, proof.rail_payment_id);
+        let change = self.change(Status::Confirmed, cause, stamp);
+        Ok(Change { paid_by: proof.attempt.clone(), ..change })
+    }
+
+    /// An operator takes another amount for the full one, and says why.
+    pub fn accept(self, why: &str, stamp: Stamp) -> Change {
+        self.change(Status::Confirmed, format!("accepted: {why}"), stamp)
     }
 
     /// `CAN` is final too; later money goes to the exceptions ledger.
     pub fn cancel(self, reason: CancelReason, stamp: Stamp) -> Change {
-        self.change(Status::Cancelled, format!("cancelled: {}", reason.as_str()), stamp)
+        let cause = format!("cancelled: {}", reason.as_str());
+        Change { reason: Some(reason), ..self.change(Status::Cancelled, cause, stamp) }
     }
 
     fn change(self, to: Status, cause: String, stamp: Stamp) -> Change {
@@ -251,6 +293,8 @@ impl Pending {
             reference_number: order.reference_number,
             to,
             cause,
+            paid_by: None,
+            reason: None,
             stamp,
             event,
         }
@@ -301,9 +345,10 @@ mod tests {
 
     fn proof(amount: i64) -> Proof {
         Proof {
-            method: PaymentMethod::Direct,
+            rail: "wallet".into(),
             rail_payment_id: "r1".into(),
-            amount: Kwanza::parse(amount).unwrap(),
+            amount: Kwanza::parse(amount).unwrap().into(),
+            attempt: None,
         }
     }
 
@@ -338,6 +383,13 @@ mod tests {
         fn only_the_exact_amount_confirms(paid in 1i64..30_000) {
             let result = order(Status::Pending).pending().unwrap().confirm(&proof(paid), stamp());
             prop_assert_eq!(result.is_ok(), paid == 15_000);
+        }
+
+        #[test]
+        fn a_centimo_more_or_less_is_another_amount(off in -200i64..200) {
+            let proof = Proof { amount: Centimos::new(1_500_000 + off), ..proof(15_000) };
+            let result = order(Status::Pending).pending().unwrap().confirm(&proof, stamp());
+            prop_assert_eq!(result.is_ok(), off == 0);
         }
     }
 }

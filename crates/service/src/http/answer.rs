@@ -183,7 +183,10 @@ fn client_address(app: &App, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
 
 /// The place of a path in the list of routes; strangers cannot make up new ones.
 fn route_of(path: &str) -> usize {
-    ROUTES.iter().position(|route| *route == path).unwrap_or(ROUTES.len() - 1)
+    let place = |path: &str| ROUTES.iter().position(|route| *route == path);
+    // Where a path carries an id, its first part counts.
+    let first = || path.match_indices('/').nth(1).and_then(|(end, _)| place(&path[..end]));
+    place(path).or_else(first).unwrap_or(ROUTES.len() - 1)
 }
 
 /// A failure of ours is logged once, here; the caller is told only the request id.

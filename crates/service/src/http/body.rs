@@ -53,6 +53,12 @@ pub(crate) fn field<Given, Value, Fault: Into<Issue>>(
     parsed.map_err(|issue| faults.push(FieldFault::new(name, issue))).ok()
 }
 
+/// The bytes of a JSON body, exactly as they came: a signature is over them.
+pub(crate) async fn read_json_bytes(headers: &HeaderMap, body: RawBody) -> Result<Bytes, ApiError> {
+    expect_type(headers, "application/json")?;
+    read(headers, body, JSON_BYTES_MAX).await
+}
+
 /// The pairs of a form body.
 pub(crate) async fn read_form(
     headers: &HeaderMap,

@@ -14,6 +14,12 @@ pub(crate) enum ApiError {
     InvalidClient,
     /// Bearer token missing, expired, forged, of another environment or of a rotated secret.
     InvalidToken,
+    /// The checkout session is missing, of another order, or has run out.
+    InvalidSession,
+    /// A rail's notice is not signed as it should be.
+    InvalidSignature,
+    /// A change asked for by another site's page.
+    ForeignOrigin,
     /// /token: the form is wrong (RFC 6749 section 5.2).
     InvalidRequest(TokenFault),
     UnsupportedGrantType,
@@ -66,6 +72,9 @@ impl ApiError {
         match self {
             Self::InvalidClient => (StatusCode::UNAUTHORIZED, "invalid_client"),
             Self::InvalidToken => (StatusCode::UNAUTHORIZED, "invalid_token"),
+            Self::InvalidSession => (StatusCode::UNAUTHORIZED, "invalid_session"),
+            Self::InvalidSignature => (StatusCode::UNAUTHORIZED, "invalid_signature"),
+            Self::ForeignOrigin => (StatusCode::FORBIDDEN, "foreign_origin"),
             Self::InvalidRequest(_) => (StatusCode::BAD_REQUEST, "invalid_request"),
             Self::UnsupportedGrantType => (StatusCode::BAD_REQUEST, "unsupported_grant_type"),
             Self::InvalidBody(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_body"),

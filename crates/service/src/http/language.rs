@@ -26,6 +26,11 @@ impl Language {
         wanted.filter(|text| text.len() <= HEADER_BYTES_MAX).map_or(Self::Pt, Self::preferred)
     }
 
+    /// One of the codes, as an option of the SDK gives it.
+    pub(crate) fn from_code(code: &str) -> Option<Self> {
+        [Self::Pt, Self::En, Self::Fr].into_iter().find(|language| language.code() == code)
+    }
+
     fn preferred(wanted: &str) -> Self {
         accept_language::parse_with_quality(wanted)
             .into_iter()

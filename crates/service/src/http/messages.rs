@@ -32,6 +32,9 @@ pub(crate) enum Issue {
     PrivateHost,
     Port,
     OwnHost,
+    Negative,
+    /// A part of a whole: from 0 to 1.
+    NotARate,
     /// The values it may have, as the reader writes them.
     NotOneOf(&'static str),
 }
@@ -59,6 +62,8 @@ impl Issue {
             Self::PrivateHost => "private_host",
             Self::Port => "port_not_allowed",
             Self::OwnHost => "own_host",
+            Self::Negative => "negative",
+            Self::NotARate => "not_a_rate",
             Self::NotOneOf(_) => "not_one_of",
         }
     }
@@ -93,6 +98,14 @@ impl Issue {
                 "é longo demais; o máximo é",
                 "is too long; the most is",
                 "est trop long ; le maximum est",
+            ],
+            Self::Negative => {
+                ["não pode ser negativo", "must not be negative", "ne peut pas être négatif"]
+            }
+            Self::NotARate => [
+                "tem de ser um número de 0 a 1",
+                "must be a number from 0 to 1",
+                "doit être un nombre de 0 à 1",
             ],
             Self::NotAscii => [
                 "só pode ter caracteres ASCII visíveis, sem espaços",
@@ -173,6 +186,21 @@ pub(super) fn message(error: &ApiError, language: Language) -> String {
             "Credenciais inválidas. Envie CLIENT_ID e CLIENT_SECRET em Authorization: Basic.",
             "Invalid credentials. Send CLIENT_ID and CLIENT_SECRET as Authorization: Basic.",
             "Identifiants invalides. Envoyez CLIENT_ID et CLIENT_SECRET dans Authorization: Basic.",
+        ],
+        ApiError::InvalidSession => [
+            "A sessão desta página terminou. Recarregue a página.",
+            "The session of this page has ended. Reload the page.",
+            "La session de cette page est terminée. Rechargez la page.",
+        ],
+        ApiError::InvalidSignature => [
+            "Assinatura em falta ou errada. Assine os bytes do corpo com o segredo do conector.",
+            "Signature missing or wrong. Sign the bytes of the body with the connector's secret.",
+            "Signature absente ou fausse. Signez les octets du corps avec le secret du connecteur.",
+        ],
+        ApiError::ForeignOrigin => [
+            "Este pedido veio de outra página. Faça-o na página de pagamento.",
+            "This request came from another page. Make it on the payment page.",
+            "Cette demande vient d'une autre page. Faites-la sur la page de paiement.",
         ],
         ApiError::InvalidToken => [
             "Token em falta, inválido ou expirado. Peça outro em POST /token e envie-o em Authorization: Bearer.",
@@ -308,6 +336,9 @@ pub(crate) const ALL_ERRORS: fn() -> Vec<(u16, &'static str, String)> = || {
     [
         ApiError::InvalidClient,
         ApiError::InvalidToken,
+        ApiError::InvalidSession,
+        ApiError::InvalidSignature,
+        ApiError::ForeignOrigin,
         ApiError::InvalidRequest(TokenFault::ValidityPeriod),
         ApiError::UnsupportedGrantType,
         ApiError::InvalidBody(sample()),

@@ -15,9 +15,10 @@ mod reply;
 
 pub(crate) use access_token::AccessTokens;
 pub(crate) use answer::{ErrorReply, Exchange};
-pub(crate) use body::{Body, field, read_form};
+pub(crate) use body::{Body, field, read_form, read_json_bytes};
 pub(crate) use caller::Caller;
 pub(crate) use error::{ApiError, FieldFault, TokenFault};
+pub(crate) use language::Language;
 pub(crate) use listener::Listener;
 pub use listener::ListenerError;
 pub(crate) use messages::{ALL_ERRORS, Issue};

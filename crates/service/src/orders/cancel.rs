@@ -1,19 +1,48 @@
-//! Cancelling an order (spec 3): final, and only while nobody has paid.
+//! Cancelling an order (spec 3): final, and never while money may be moving.
 
-use super::{Request, commit, stamp};
+use super::{Landed, Request, commit, stamp, withdraw};
 use crate::app::App;
-use crate::domain::{CancelReason, Order, Status};
+use crate::domain::{CancelReason, ReferenceNumber, Status};
 use crate::store::StoreError;
 
-/// The status the order has now: cancelled, or what it was settled as before.
+/// What became of a wish to cancel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancelling {
+    /// Cancelled, or what it was settled as before.
+    Settled(Status),
+    /// It waits for the attempt in flight; should that be paid, the order is paid.
+    Waits,
+}
+
+/// The attempt in flight may end, and another begin, while we look.
+const TRIES: usize = 5;
+
 pub async fn cancel(
     app: &App,
-    order: Order,
+    reference: &ReferenceNumber,
     reason: CancelReason,
     request: &Request,
-) -> Result<Status, StoreError> {
-    let status = order.status;
-    let Ok(pending) = order.pending() else { return Ok(status) };
-    let change = pending.cancel(reason, stamp(app, request));
-    Ok(commit(app, change).await?.unwrap_or(Status::Cancelled))
+) -> Result<Cancelling, StoreError> {
+    for _ in 0..TRIES {
+        let dossier =
+            app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))?;
+        let status = dossier.order.status;
+        let Ok(pending) = dossier.order.clone().pending() else {
+            return Ok(Cancelling::Settled(status));
+        };
+        match commit(app, pending.cancel(reason, stamp(app, request))).await? {
+            Landed::Done => {
+                withdraw(app, &dossier);
+                return Ok(Cancelling::Settled(Status::Cancelled));
+            }
+            Landed::Lost(status) => return Ok(Cancelling::Settled(status)),
+            Landed::InFlight => {}
+        }
+        let waits = dossier.cancel_requested.is_some()
+            || app.store.request_cancel(reference, reason, stamp(app, request)).await?;
+        if waits {
+            return Ok(Cancelling::Waits);
+        }
+    }
+    Err(StoreError::Unavailable("the order kept changing".into()))
 }

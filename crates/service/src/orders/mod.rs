@@ -2,20 +2,37 @@
 
 mod cancel;
 mod create;
+mod due;
+mod expire;
+mod follow;
+mod pay;
+mod resolve;
 mod settle;
 
-pub use cancel::cancel;
+pub use cancel::{Cancelling, cancel};
 pub use create::{CreateError, Creation, OrderRequest, create};
-pub use settle::{Settled, settle};
+pub use due::{next_due, run_due};
+pub use expire::{expire, expire_now};
+pub use pay::{Choice, PayError, pay};
+pub use resolve::{Resolution, ResolveError, resolve};
+pub use settle::settle;
 
 use crate::app::App;
-use crate::domain::{Actor, Change, EventId, Lane, Stamp, Status};
+use crate::domain::{Actor, Change, Dossier, EventId, Lane, Stamp, Status};
 use crate::store::{Committed, StoreError};
 
 /// Who wants a change, as the audit row will tell.
+#[derive(Clone, Debug)]
 pub struct Request {
     pub actor: Actor,
     pub request_id: String,
+}
+
+impl Request {
+    /// What the service does of its own accord.
+    pub fn service() -> Self {
+        Self { actor: Actor::Service, request_id: String::new() }
+    }
 }
 
 fn stamp(app: &App, request: &Request) -> Stamp {
@@ -28,18 +45,46 @@ fn stamp(app: &App, request: &Request) -> Stamp {
     }
 }
 
-/// Status, audit row and event at once; the dispatcher is told when they are durable. The status
-/// somebody else was quicker with, if that is so.
-async fn commit(app: &App, change: Change) -> Result<Option<Status>, StoreError> {
+/// What became of a change that was committed, or was not.
+enum Landed {
+    Done,
+    Lost(Status),
+    InFlight,
+}
+
+/// Status, audit row and event at once; the dispatcher is told when they are durable.
+async fn commit(app: &App, change: Change) -> Result<Landed, StoreError> {
     let (to, lane) = (change.to, Lane::of(change.application, &change.event.webhook_url));
     match app.store.commit(change).await? {
         Committed::Done => {
-            app.metrics.transition(to);
-            app.outbox_bell.ring(lane);
-            Ok(None)
+            landed(app, to, lane);
+            Ok(Landed::Done)
         }
-        Committed::Lost(status) => Ok(Some(status)),
+        Committed::Lost(status) => Ok(Landed::Lost(status)),
+        Committed::InFlight => Ok(Landed::InFlight),
         // It was read a moment ago, and orders are never deleted.
         Committed::NoSuchOrder => Err(StoreError::Unknown("the order")),
+    }
+}
+
+fn landed(app: &App, to: Status, lane: Lane) {
+    app.metrics.transition(to);
+    app.outbox_bell.ring(lane);
+}
+
+/// Tells the rails that references of a settled order are dead. They are with us already: whoever
+/// pays one now is found among the exceptions.
+fn withdraw(app: &App, dossier: &Dossier) {
+    for attempt in dossier.issued() {
+        let Some(rail) = app.rails.named(&attempt.rail).cloned() else { continue };
+        if !rail.capabilities().is_some_and(|can| can.can_revoke) {
+            continue;
+        }
+        let attempt = attempt.clone();
+        tokio::spawn(async move {
+            if !rail.revoke(&attempt).await {
+                tracing::warn!(attempt = attempt.id.as_str(), "a reference could not be withdrawn");
+            }
+        });
     }
 }

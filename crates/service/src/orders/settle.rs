@@ -1,48 +1,66 @@
-//! Money has come: confirm the order it is for, or enter it among the exceptions (spec 3).
+//! A rail says something about money: confirm the order it is for, note it, or enter it among the
+//! exceptions (spec 3). What the rail said is stored with its effect, once.
 
-use super::{Request, commit, stamp};
+use super::{Request, landed, stamp, withdraw};
 use crate::app::App;
-use crate::domain::{Order, Proof, Refusal, Status};
-use crate::store::{ExceptionKind, NewException, StoreError};
+use crate::domain::{Actor, Effect, Lane, Notice, Status, weigh};
+use crate::store::{Receipt, Received, StoreError};
 
-/// What a payment did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
-    Confirmed,
-    /// The order stays as it is; an operator decides about the money.
-    Exception(ExceptionKind),
+/// Two rails that speak at once are told one after the other; more is somebody's fault.
+const TRIES: usize = 5;
+
+pub async fn settle(app: &App, notice: Notice, request_id: &str) -> Result<Received, StoreError> {
+    for _ in 0..TRIES {
+        match try_settle(app, &notice, request_id).await? {
+            Received::Changed => {}
+            received => {
+                app.metrics.rail_notice(received);
+                if let Received::Exception(kind) = received {
+                    tracing::warn!(
+                        kind = kind.as_str(),
+                        rail = notice.rail,
+                        rail_payment_id = notice.rail_payment_id,
+                        "a payment fits no order: see svc exception list"
+                    );
+                }
+                return Ok(received);
+            }
+        }
+    }
+    Err(StoreError::Unavailable("the attempt kept changing".into()))
 }
 
-pub async fn settle(
-    app: &App,
-    order: Order,
-    proof: &Proof,
-    request: &Request,
-) -> Result<Settled, StoreError> {
-    let decided = order.clone().pending().and_then(|open| open.confirm(proof, stamp(app, request)));
-    let refusal = match decided {
-        Ok(change) => match commit(app, change).await? {
-            None => return Ok(Settled::Confirmed),
-            Some(status) => Refusal::AlreadySettled(status),
-        },
-        Err(refusal) => refusal,
+async fn try_settle(app: &App, notice: &Notice, request_id: &str) -> Result<Received, StoreError> {
+    let found = app.store.order_of(&notice.about).await?;
+    let (dossier, attempt) = match found {
+        Some((reference, attempt)) => (app.store.dossier(&reference).await?, attempt),
+        None => (None, None),
     };
-    let kind = match refusal {
-        Refusal::AmountDiffers { .. } => ExceptionKind::Mismatch,
-        Refusal::AlreadySettled(Status::Confirmed) => ExceptionKind::Excess,
-        Refusal::AlreadySettled(_) => ExceptionKind::Late,
+    let attempt = dossier.as_ref().and_then(|d| d.attempt(attempt.as_ref()?));
+    let request =
+        Request { actor: Actor::Rail(notice.rail.clone()), request_id: request_id.to_owned() };
+    let stamp = stamp(app, &request);
+    let effect = weigh(notice, dossier.as_ref().map(|d| (d, attempt)), &stamp);
+    let lane = match &effect {
+        Effect::Confirm(change) => Some(Lane::of(change.application, &change.event.webhook_url)),
+        _ => None,
     };
-    app.store
-        .record_exception(NewException {
-            kind,
-            application: Some(order.application),
-            reference_number: Some(order.reference_number),
-            rail: request.actor.to_string(),
-            rail_payment_id: proof.rail_payment_id.clone(),
-            amount: proof.amount.get(),
-            detail: refusal.to_string(),
-            at: app.clock.now(),
+    let received = app
+        .store
+        .receive(Receipt {
+            notice: notice.clone(),
+            application: dossier.as_ref().map(|d| d.order.application),
+            reference_number: dossier.as_ref().map(|d| d.order.reference_number.clone()),
+            attempt: attempt.map(|attempt| attempt.id.clone()),
+            effect,
+            stamp,
         })
         .await?;
-    Ok(Settled::Exception(kind))
+    if let (Received::Confirmed, Some(lane)) = (received, lane) {
+        landed(app, Status::Confirmed, lane);
+        if let Some(dossier) = &dossier {
+            withdraw(app, dossier);
+        }
+    }
+    Ok(received)
 }

@@ -5,13 +5,17 @@ use axum::extract::State;
 use serde::Deserialize;
 
 use crate::app::App;
+use jiff::SignedDuration;
+
 use crate::domain::{
-    Actor, ApplicationUuid, CancelReason, ExternalTransactionId, Order, PaymentMethod, Proof,
+    About, Actor, ApplicationUuid, CancelReason, ExternalTransactionId, Notice, Order, PhoneNumber,
+    Reason, Word,
 };
 use crate::http::{
     ApiError, Body, Caller, Envelope, ErrorReply, Exchange, Issue, OrderData, Reply, field,
 };
-use crate::orders::{self, Request};
+use crate::orders::{self, Choice, PayError, Request};
+use crate::rails::Simulator;
 
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -22,7 +26,9 @@ pub(crate) struct SimulateRequest {
     application_uuid: Option<String>,
     #[schema(required, example = "order_6f9619ff-8b86-4d01-b42d-00cf4fc964ff")]
     external_transaction_id: Option<String>,
-    /// `confirm`: the payer pays; `cancel`: the payer gives up.
+    /// `confirm`: the payer pays; `decline`: an attempt is refused, the order stays pending;
+    /// `pending`: a bank reference is issued; `cancel`: the payer gives up; `expire`: the deadline
+    /// passes.
     #[schema(required, example = "confirm")]
     outcome: Option<String>,
 }
@@ -30,10 +36,13 @@ pub(crate) struct SimulateRequest {
 #[derive(Clone, Copy)]
 enum SimulatedOutcome {
     Confirm,
+    Decline,
     Cancel,
+    Expire,
+    Pending,
 }
 
-/// Pays or cancels your own order, as a payer would; a settled order stays as it is.
+/// Does to your own order what a payer, a rail or time would; a settled order stays as it is.
 #[utoipa::path(
     post,
     path = "/sandbox/simulate",
@@ -77,23 +86,62 @@ async fn act(
     if order.clone().pending().is_err() {
         return Ok(());
     }
+    let reference = order.reference_number.clone();
+    let payer = Request { actor: Actor::Payer, request_id: request_id.clone() };
     match outcome {
         SimulatedOutcome::Confirm => {
-            let proof = Proof {
-                method: PaymentMethod::Direct,
-                rail_payment_id: format!("sim_{}", hex::encode(app.random.bytes::<12>())),
-                amount: order.terms.amount,
-            };
-            let request = Request { actor: Actor::Rail("simulator".into()), request_id };
-            orders::settle(app, order, &proof, &request).await?;
+            // For an attempt in flight this is its answer; else the order is paid directly.
+            let dossier = app.store.dossier(&reference).await?;
+            let in_flight = dossier.and_then(|d| d.in_flight().map(|attempt| attempt.id.clone()));
+            let about = in_flight.map_or(About::Order(reference), About::Attempt);
+            let word = Word::Paid(order.terms.amount.into());
+            orders::settle(app, notice(app, about, word), &request_id).await?;
+        }
+        SimulatedOutcome::Decline => decline(app, &order, &payer).await?,
+        SimulatedOutcome::Pending => {
+            let choice = Choice::Reference { life: REFERENCE_LIFE };
+            match orders::pay(app, &reference, &choice, &payer).await {
+                // An attempt is under way, or it is too late: the order is what it is.
+                Ok(_) | Err(PayError::Refused(_) | PayError::NotOffered) => {}
+                Err(PayError::Store(fault)) => return Err(fault.into()),
+            }
         }
         SimulatedOutcome::Cancel => {
-            let request = Request { actor: Actor::Payer, request_id };
-            orders::cancel(app, order, CancelReason::Payer, &request).await?;
+            orders::cancel(app, &reference, CancelReason::Payer, &payer).await?;
         }
+        SimulatedOutcome::Expire => orders::expire_now(app, &reference).await?,
     }
     Ok(())
 }
+
+/// The attempt in flight is refused; if there is none, one is made for it.
+async fn decline(app: &App, order: &Order, payer: &Request) -> Result<(), ApiError> {
+    const REFUSED_BY_PAYER: &str = "900003000";
+    let phone = PhoneNumber::parse(REFUSED_BY_PAYER).expect("a number of the simulator");
+    let reference = &order.reference_number;
+    let dossier = match orders::pay(app, reference, &Choice::Push(phone), payer).await {
+        Ok(dossier) => Some(dossier),
+        Err(PayError::Refused(_) | PayError::NotOffered) => app.store.dossier(reference).await?,
+        Err(PayError::Store(fault)) => return Err(fault.into()),
+    };
+    let Some(attempt) = dossier.as_ref().and_then(|d| d.in_flight()) else { return Ok(()) };
+    let word = Word::Refused(Reason::PayerRefused);
+    let notice = notice(app, About::Attempt(attempt.id.clone()), word);
+    orders::settle(app, notice, &payer.request_id).await?;
+    Ok(())
+}
+
+fn notice(app: &App, about: About, word: Word) -> Notice {
+    Notice {
+        rail: Simulator::NAME.to_owned(),
+        rail_payment_id: format!("sim_{}", hex::encode(app.random.bytes::<12>())),
+        about,
+        word,
+        raw: b"simulate".to_vec(),
+    }
+}
+
+const REFERENCE_LIFE: SignedDuration = SignedDuration::from_mins(1_440);
 
 fn parse(
     body: SimulateRequest,
@@ -108,8 +156,11 @@ fn parse(
     );
     let outcome = field(&mut faults, "outcome", body.outcome, |text| match text.as_str() {
         "confirm" => Ok(SimulatedOutcome::Confirm),
+        "decline" => Ok(SimulatedOutcome::Decline),
         "cancel" => Ok(SimulatedOutcome::Cancel),
-        _ => Err(Issue::NotOneOf("confirm, cancel")),
+        "expire" => Ok(SimulatedOutcome::Expire),
+        "pending" => Ok(SimulatedOutcome::Pending),
+        _ => Err(Issue::NotOneOf("confirm, decline, cancel, expire, pending")),
     });
     match (uuid, id, outcome) {
         (Some(uuid), Some(id), Some(outcome)) => Ok((uuid, id, outcome)),

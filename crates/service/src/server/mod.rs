@@ -10,8 +10,9 @@ use tokio::sync::oneshot;
 
 use crate::app::App;
 use crate::http::{ApiError, Listener};
+use crate::rails::Rail;
 use crate::webhook::{Dispatcher, SenderError};
-use crate::{ops, partner, sandbox};
+use crate::{checkout, ops, orders, partner, rail_notices, sandbox};
 
 use crate::config::ConfigError;
 pub use crate::http::ListenerError;
@@ -31,6 +32,10 @@ pub enum BindError {
 const DIRECTORY_PERIOD: Duration = Duration::from_secs(1);
 /// An attempt has five seconds, its record a few more.
 const DELIVERIES_TIMEOUT: Duration = Duration::from_secs(8);
+/// How often the clock is looked at when nothing is known to be due sooner.
+const CLOCK_PERIOD: Duration = Duration::from_millis(500);
+/// How often connectors are asked what they can do.
+const RAILS_PERIOD: Duration = Duration::from_secs(30);
 const FORGET_PERIOD: Duration = Duration::from_secs(60);
 
 /// A service that listens but does not answer yet.
@@ -69,7 +74,8 @@ impl Server {
 
     /// Serves until `stop` resolves or a part breaks; requests in progress are finished.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Ended {
-        let workers = tokio::spawn(keep_house(self.app.clone()));
+        let house = tokio::spawn(keep_house(self.app.clone()));
+        let clock = tokio::spawn(watch_the_clock(self.app.clone()));
         let (stop_delivering, told_to_stop) = oneshot::channel::<()>();
         let mut dispatcher = tokio::spawn(self.dispatcher.run(async {
             let _ = told_to_stop.await;
@@ -84,7 +90,8 @@ impl Server {
             }
         };
         self.listener.serve(self.app.clone(), router(self.app), until).await;
-        workers.abort();
+        house.abort();
+        clock.abort();
         if ended == Ended::Stopped {
             // Requests under way are finished and recorded, so that no lease is left behind.
             let _ = stop_delivering.send(());
@@ -97,6 +104,8 @@ impl Server {
 fn router(app: App) -> Router {
     Router::new()
         .merge(partner::routes())
+        .merge(checkout::routes())
+        .merge(rail_notices::routes())
         .merge(sandbox::routes(app.environment))
         .merge(ops::routes(&openapi::document()))
         .fallback(async || ApiError::RouteNotFound)
@@ -108,6 +117,7 @@ fn router(app: App) -> Router {
 async fn keep_house(app: App) {
     let mut directory = tokio::time::interval(DIRECTORY_PERIOD);
     let mut forget = tokio::time::interval(FORGET_PERIOD);
+    let mut rails = tokio::time::interval(RAILS_PERIOD);
     loop {
         tokio::select! {
             _ = directory.tick() => {
@@ -117,6 +127,38 @@ async fn keep_house(app: App) {
                 }
             }
             _ = forget.tick() => app.limits.forget_idle(),
+            _ = rails.tick() => ask_rails(&app).await,
+        }
+    }
+}
+
+/// Deadlines, attempts to follow, queues of rails: whatever the clock brings.
+async fn watch_the_clock(app: App) {
+    loop {
+        if let Err(fault) = orders::run_due(&app).await {
+            tracing::warn!(%fault, "deadlines wait: the database is not available");
+        }
+        tokio::time::sleep(CLOCK_PERIOD).await;
+        // Another node of this sandbox may have moved the clock.
+        match app.store.clock_ahead().await {
+            Ok(ahead) => app.clock.be_ahead_by(ahead),
+            Err(fault) => tracing::debug!(%fault, "the clock could not be compared"),
+        }
+    }
+}
+
+/// What the connectors can do now; the queues of those that keep one are read from now on.
+async fn ask_rails(app: &App) {
+    for rail in app.rails.all() {
+        if let Rail::Connector(connector) = &**rail
+            && let Err(fault) = connector.refresh().await
+        {
+            tracing::warn!(rail = rail.name(), %fault, "a rail does not say what it can do");
+        }
+        if rail.capabilities().is_some_and(|can| can.has_queue)
+            && let Err(fault) = app.store.set_queue_due(rail.name(), None, app.clock.now()).await
+        {
+            tracing::warn!(%fault, "the queue of a rail could not be noted");
         }
     }
 }

@@ -22,6 +22,10 @@ use crate::{partner, sandbox};
         partner::payment_by_external_transaction,
         partner::events,
         sandbox::simulate,
+        sandbox::clock,
+        sandbox::advance,
+        sandbox::chaos,
+        sandbox::set_chaos,
     ),
     modifiers(&Security, &ErrorValues),
     tags(

@@ -6,14 +6,14 @@ use super::{
     Application, Partner, PartnerState, PendingEvent, PreviousWebhookSecret, Result, StoreError,
     time,
 };
-use crate::domain::{ApplicationId, ApplicationUuid, ClientId, PartnerId};
+use crate::domain::{ApplicationId, ApplicationUuid, Chaos, ClientId, PartnerId};
 
 pub(super) const PARTNER_COLUMNS: &str = "id, name, client_id, state, secret_hash, \
      previous_secret_hash, previous_secret_until_ms, epoch, created_at_ms";
 
 pub(super) const APPLICATION_COLUMNS: &str = "id, partner_id, uuid, name, webhook_secret, \
      previous_webhook_secret, previous_webhook_secret_until_ms, webhook_secret_switch_at_ms, \
-     pending_event, created_at_ms";
+     pending_event, created_at_ms, chaos";
 
 /// The audit row of a change of the directory.
 pub(super) struct Note<'a> {
@@ -80,6 +80,7 @@ pub(super) struct ApplicationRow {
     pub webhook_secret_switch_at_ms: Option<i64>,
     pub pending_event: String,
     pub created_at_ms: i64,
+    pub chaos: Option<String>,
 }
 
 impl ApplicationRow {
@@ -102,6 +103,7 @@ impl ApplicationRow {
             })
             .transpose()?,
             pending_event: PendingEvent::read(&self.pending_event)?,
+            chaos: self.chaos.as_deref().and_then(Chaos::from_text),
             created_at: time(self.created_at_ms)?,
         })
     }

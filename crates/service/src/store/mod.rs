@@ -5,6 +5,7 @@
 
 mod directory;
 mod outbox;
+mod paying;
 mod postgres;
 mod records;
 mod sqlite;
@@ -12,21 +13,24 @@ mod sqlite;
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::domain::{
-    ApplicationId, Change, ClientId, Environment, ExternalTransactionId, NewOrder, Order,
-    ReferenceNumber,
+    About, ApplicationId, AttemptId, CancelReason, Change, Chaos, ClientId, Dossier, Environment,
+    ExternalTransactionId, NewOrder, Order, ReferenceNumber, Stamp, Step,
 };
 pub use outbox::{
     Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage,
     LEASE_MS, LaneDue, LeaseToken, OutboxStats, Recorded, Verdict, Want,
 };
+pub use paying::{
+    Due, DueWork, ExceptionFilter, ExceptionRecord, NewAttempt, Receipt, Received, Resolved,
+    Started, Stepped,
+};
 pub use records::{
-    Application, AuditRow, Committed, Created, Directory, ExceptionKind, NewApplication,
-    NewException, NewPartner, Partner, PartnerState, PendingEvent, PreviousWebhookSecret, Rotation,
-    WebhookRotation,
+    Application, AuditRow, Committed, Created, Directory, NewApplication, NewPartner, Partner,
+    PartnerState, PendingEvent, PreviousWebhookSecret, Rotation, WebhookRotation,
 };
 
 /// Where the data lives.
@@ -121,6 +125,8 @@ pub enum StoreError {
     Unknown(&'static str),
 }
 
+const CLOCK_AHEAD: &str = "clock_ahead_ms";
+
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 pub struct Store {
@@ -185,6 +191,24 @@ impl Store {
         engine!(self.setting_or_insert(key, value))
     }
 
+    /// How far a sandbox was moved ahead of the machine's time.
+    pub async fn clock_ahead(&self) -> Result<SignedDuration> {
+        let stored = engine!(self.setting(CLOCK_AHEAD))?;
+        let ahead_ms = stored.map_or(Ok(0), |text| text.parse());
+        ahead_ms
+            .map(SignedDuration::from_millis)
+            .map_err(|_| StoreError::Corrupt("clock_ahead_ms".into()))
+    }
+
+    pub async fn set_clock_ahead(&self, ahead: SignedDuration) -> Result<()> {
+        engine!(self.put_setting(CLOCK_AHEAD, &ahead.as_millis().to_string()))
+    }
+
+    /// How the sandbox disturbs the webhooks of an application; `None` lets them go.
+    pub async fn set_chaos(&self, application: ApplicationId, chaos: Option<Chaos>) -> Result<()> {
+        engine!(self.set_chaos(application, chaos))
+    }
+
     /// Stores the order, or finds the one that already has its id.
     pub async fn create_order(&self, order: NewOrder) -> Result<Created> {
         engine!(self.create_order(order))
@@ -202,14 +226,107 @@ impl Store {
         engine!(self.order_by_reference(reference))
     }
 
-    /// State, audit row and outbox row in one transaction, if the order is still pending.
+    /// An order and all that was tried to pay it.
+    pub async fn dossier(&self, reference: &ReferenceNumber) -> Result<Option<Dossier>> {
+        engine!(self.dossier(reference))
+    }
+
+    /// Which order a notice is about, and which of its attempts.
+    pub async fn order_of(
+        &self,
+        about: &About,
+    ) -> Result<Option<(ReferenceNumber, Option<AttemptId>)>> {
+        engine!(self.order_of(about))
+    }
+
+    pub async fn attempt_by_code(&self, code: &str) -> Result<Option<AttemptId>> {
+        engine!(self.attempt_by_code(code))
+    }
+
+    /// Stores an attempt, and its bank reference if it has one, before its rail is called.
+    pub async fn start_attempt(&self, attempt: NewAttempt) -> Result<Started> {
+        engine!(self.start_attempt(attempt))
+    }
+
+    /// Moves an attempt on, if it still is where the step begins.
+    pub async fn step(&self, step: Step) -> Result<Stepped> {
+        engine!(self.step(step))
+    }
+
+    /// Takes the work due for an attempt, so that no other node does it until then.
+    pub async fn claim_attempt(
+        &self,
+        id: &AttemptId,
+        due_at: Timestamp,
+        until: Timestamp,
+    ) -> Result<bool> {
+        engine!(self.claim_attempt(id, due_at, until))
+    }
+
+    /// State, audit row, outbox row and instruments in one transaction, if the order is still
+    /// pending and, for a cancellation, no money may be moving.
     pub async fn commit(&self, change: Change) -> Result<Committed> {
         engine!(self.commit(change))
     }
 
-    /// Enters money that fits no order; `false` when this very payment is entered already.
-    pub async fn record_exception(&self, exception: NewException) -> Result<bool> {
-        engine!(self.record_exception(exception))
+    /// A notice, once, and what it does, in one transaction.
+    pub async fn receive(&self, receipt: Receipt) -> Result<Received> {
+        engine!(self.receive(receipt))
+    }
+
+    /// Notes a cancellation that must wait; `false` if there is nothing to wait for any more, or
+    /// one waits already.
+    pub async fn request_cancel(
+        &self,
+        reference: &ReferenceNumber,
+        reason: CancelReason,
+        stamp: Stamp,
+    ) -> Result<bool> {
+        engine!(self.request_cancel(reference, reason, stamp))
+    }
+
+    /// Looks at a pending order again at `until`; it is no longer offered from `closing_since` on.
+    pub async fn postpone(
+        &self,
+        reference: &ReferenceNumber,
+        until: Timestamp,
+        closing_since: Option<Timestamp>,
+    ) -> Result<()> {
+        engine!(self.postpone(reference, until, closing_since))
+    }
+
+    /// What is due by then, by time.
+    pub async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<Due>> {
+        engine!(self.due(until, limit))
+    }
+
+    pub async fn forget_forecast(&self, id: i64) -> Result<()> {
+        engine!(self.forget_forecast(id))
+    }
+
+    /// Moves the moment a rail's queue is read next; `None` stands for "never before". `false` if
+    /// another node was quicker.
+    pub async fn set_queue_due(
+        &self,
+        rail: &str,
+        from: Option<Timestamp>,
+        to: Timestamp,
+    ) -> Result<bool> {
+        engine!(self.set_queue_due(rail, from, to))
+    }
+
+    /// Newest first.
+    pub async fn exceptions(
+        &self,
+        filter: ExceptionFilter,
+        limit: usize,
+    ) -> Result<Vec<ExceptionRecord>> {
+        engine!(self.exceptions(filter, limit))
+    }
+
+    /// `false` if it is not known, or dealt with already.
+    pub async fn resolve_exception(&self, id: i64, resolved: Resolved) -> Result<bool> {
+        engine!(self.resolve_exception(id, resolved))
     }
 
     pub async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {

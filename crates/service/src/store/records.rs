@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use super::{Result, StoreError, time};
 use crate::domain::{
-    AdditionalInfo, ApplicationId, ApplicationUuid, ClientId, ExternalTransactionId, Kwanza, Label,
-    Order, PartnerId, PayerId, Quantity, ReferenceNumber, Status, Terms,
+    AdditionalInfo, ApplicationId, ApplicationUuid, Chaos, ClientId, ExternalTransactionId, Kwanza,
+    Label, Order, PartnerId, PayerId, Quantity, ReferenceNumber, Status, Terms,
 };
 
 /// What became of an insert.
@@ -24,6 +24,8 @@ pub enum Committed {
     Done,
     /// Somebody settled the order first, as this.
     Lost(Status),
+    /// It cannot be cancelled: money may be moving, or waits for an operator.
+    InFlight,
     NoSuchOrder,
 }
 
@@ -98,6 +100,8 @@ pub struct Application {
     pub webhook_secret: Vec<u8>,
     pub previous_webhook_secret: Option<PreviousWebhookSecret>,
     pub pending_event: PendingEvent,
+    /// How the sandbox disturbs its webhooks.
+    pub chaos: Option<Chaos>,
     pub created_at: Timestamp,
 }
 
@@ -154,39 +158,6 @@ pub struct Directory {
     pub version: i64,
     pub partners: Vec<Partner>,
     pub applications: Vec<Application>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExceptionKind {
-    Late,
-    Mismatch,
-    Excess,
-    Unmatched,
-    Reversal,
-}
-
-impl ExceptionKind {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Late => "late",
-            Self::Mismatch => "mismatch",
-            Self::Excess => "excess",
-            Self::Unmatched => "unmatched",
-            Self::Reversal => "reversal",
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub struct NewException {
-    pub kind: ExceptionKind,
-    pub application: Option<ApplicationId>,
-    pub reference_number: Option<ReferenceNumber>,
-    pub rail: String,
-    pub rail_payment_id: String,
-    pub amount: i64,
-    pub detail: String,
-    pub at: Timestamp,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

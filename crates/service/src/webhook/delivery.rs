@@ -5,6 +5,7 @@ use std::time::Duration;
 use hyper::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 
+use super::chaos;
 use super::sender::{Failure, Outcome, Sender};
 use super::signature::signature_headers;
 use crate::app::App;
@@ -21,7 +22,7 @@ pub(super) struct Delivery {
 pub(super) async fn deliver(
     app: &App,
     sender: &Sender,
-    event: Claimed,
+    mut event: Claimed,
     lease: LeaseToken,
 ) -> Delivery {
     let at = app.clock.now();
@@ -30,14 +31,26 @@ pub(super) async fn deliver(
         app.metrics.webhook_first_attempt_lag.record(lag.max(0.0));
     }
     let watch = app.clock.stopwatch();
-    let Claimed { id, lane, body, webhook_url, attempt: number, failures, queued_at, .. } = event;
-    let outcome = match signatures(app, lane.application, &id, &body, at).await {
-        Ok(headers) => sender.post(&webhook_url, number, headers, body, at).await,
-        Err(why) => Outcome::failed(Failure::Unsigned, why),
+    let chaos = chaos::chaos(app, event.lane.application);
+    let prevented = chaos.as_ref().and_then(|chaos| chaos::prevent(chaos, &event, at));
+    let (outcome, forced) = match prevented {
+        Some(prevented) => (prevented.outcome, prevented.verdict),
+        None => {
+            // Only chaos sends the same bytes again.
+            let body = match &chaos {
+                Some(_) => event.body.clone(),
+                None => std::mem::take(&mut event.body),
+            };
+            (attempt(app, sender, &event, body, at).await, None)
+        }
     };
+    if let (Some(chaos), None) = (&chaos, outcome.failure) {
+        chaos::follow_up(app, sender, chaos, &event).await;
+    }
+    let Claimed { id, lane, attempt: number, failures, queued_at, .. } = event;
     let took = watch.elapsed();
     app.metrics.webhook_attempt(outcome.failure.map(Failure::as_str), took);
-    let verdict = decide(app, &outcome, failures, queued_at);
+    let verdict = forced.unwrap_or_else(|| decide(app, &outcome, failures, queued_at));
     if verdict == Verdict::Exhausted {
         tracing::warn!(event = id.as_str(), "a webhook was tried to the end of its schedule");
     }
@@ -55,7 +68,21 @@ pub(super) async fn deliver(
     Delivery { lane, delivered: verdict == Verdict::Delivered, attempt }
 }
 
-async fn signatures(
+async fn attempt(
+    app: &App,
+    sender: &Sender,
+    event: &Claimed,
+    body: Vec<u8>,
+    at: Timestamp,
+) -> Outcome {
+    let Claimed { id, lane, webhook_url, attempt: number, .. } = event;
+    match signatures(app, lane.application, id, &body, at).await {
+        Ok(headers) => sender.post(webhook_url, *number, headers, body, at).await,
+        Err(why) => Outcome::failed(Failure::Unsigned, why),
+    }
+}
+
+pub(super) async fn signatures(
     app: &App,
     application: ApplicationId,
     id: &EventId,

@@ -78,7 +78,10 @@ impl Dispatcher {
             tokio::select! {
                 () = &mut stop => break,
                 _ = look.tick() => self.look().await,
-                () = app.outbox_bell.heard() => self.hear(),
+                () = app.outbox_bell.heard() => {
+                    self.hear();
+                    self.tell_waiting().await;
+                }
                 Some(done) = self.tasks.join_next() => self.finish(done),
                 () = tokio::time::sleep_until(self.record_by), if self.must_record() => self.record(),
             }
@@ -120,6 +123,24 @@ impl Dispatcher {
                 Some(done) => self.finish(done),
                 None => return self.store_down.clone().map_or(Ok(()), Err),
             }
+        }
+    }
+
+    /// For those who wait until everything due is sent.
+    async fn tell_waiting(&mut self) {
+        let waiting = self.app.outbox_bell.take_waiting();
+        if waiting.is_empty() {
+            return;
+        }
+        let next = match self.drain().await {
+            Ok(()) => self.next_due().await.unwrap_or_default(),
+            Err(fault) => {
+                self.store_failed(fault);
+                None
+            }
+        };
+        for one in waiting {
+            let _ = one.send(next);
         }
     }
 

@@ -4,6 +4,7 @@
 //! either may crash.
 
 mod breaker;
+mod chaos;
 mod delivery;
 mod dispatcher;
 mod guard;

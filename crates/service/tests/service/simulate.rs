@@ -115,7 +115,7 @@ async fn every_wrong_field_is_named_with_the_values_it_may_have(database: TestDa
     let service = TestService::start(database).await;
     let token = service.token(&service.partner).await;
     service.create(&token, &service.order("order_1")).await;
-    for wrong in ["", "CON", "Confirm", "confirm ", "expire"] {
+    for wrong in ["", "CON", "Confirm", "confirm ", "expired"] {
         let body = outcome(service.application(), "order_1", wrong);
         let answer = simulate(&service, &token, &body).await;
         assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{wrong:?}");
@@ -124,7 +124,10 @@ async fn every_wrong_field_is_named_with_the_values_it_may_have(database: TestDa
         assert_eq!(details[0]["field"], "outcome", "{wrong:?}");
         assert_eq!(details[0]["issue"], "not_one_of", "{wrong:?}");
         let message = answer.json()["message"].as_str().unwrap().to_owned();
-        assert!(message.contains("outcome must be confirm, cancel"), "{wrong:?}: {message}");
+        assert!(
+            message.contains("outcome must be confirm, decline, cancel, expire, pending"),
+            "{wrong:?}: {message}"
+        );
     }
     let answer = simulate(&service, &token, &json!({})).await;
     assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);

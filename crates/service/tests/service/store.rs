@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::support::{
-    self, TestDatabase, at, cancel, confirm, events_of, new_order, on_both_engines, options,
+    self, TestDatabase, at, cancel, confirm, events_of, new_order, on_both_engines, options, stamp,
 };
 use jiff::SignedDuration;
 use svc_service::domain::*;
@@ -387,19 +387,25 @@ async fn a_database_belongs_to_one_environment(database: TestDatabase) {
 
 async fn a_payment_is_entered_once_among_the_exceptions(database: TestDatabase) {
     let store = database.store().await;
-    let late = || NewException {
-        kind: ExceptionKind::Late,
-        application: Some(ApplicationId(1)),
+    let late = || Receipt {
+        notice: Notice {
+            rail: "simulator".into(),
+            rail_payment_id: "p-1".into(),
+            about: About::Attempt(AttemptId::assign([1; 15])),
+            word: Word::Paid(Centimos::new(1_500_000)),
+            raw: b"raw".to_vec(),
+        },
+        application: None,
         reference_number: None,
-        rail: "simulator".into(),
-        rail_payment_id: "p-1".into(),
-        amount: 15_000,
-        detail: "order CAN".into(),
-        at: at(0),
+        attempt: None,
+        effect: Effect::Exception { kind: ExceptionKind::Unmatched, detail: "nobody's".into() },
+        stamp: stamp(),
     };
-    assert!(store.record_exception(late()).await.unwrap());
-    assert!(!store.record_exception(late()).await.unwrap());
+    let first = store.receive(late()).await.unwrap();
+    assert_eq!(first, Received::Exception(ExceptionKind::Unmatched));
+    assert_eq!(store.receive(late()).await.unwrap(), Received::Duplicate);
     assert_eq!(database.count("exceptions").await, 1);
+    assert_eq!(database.count("receipts where duplicates = 1").await, 1);
 }
 
 async fn outbox_figures_count_what_waits(database: TestDatabase) {

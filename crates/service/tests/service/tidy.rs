@@ -3,23 +3,37 @@
 use std::path::{Path, PathBuf};
 
 /// Each room and the rooms it may import. ARCHITECTURE.md draws the same table.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("domain", &[]),
     ("keys", &[]),
     ("config", &["domain"]),
     ("store", &["domain"]),
-    ("app", &["config", "domain", "keys", "store"]),
+    ("rails", &["config", "domain"]),
+    ("app", &["config", "domain", "keys", "rails", "store"]),
     ("credentials", &["app", "domain", "store"]),
-    ("orders", &["app", "domain", "store"]),
+    ("orders", &["app", "domain", "rails", "store"]),
     ("http", &["app", "config", "domain", "orders", "store"]),
     ("partner", &["app", "domain", "http", "orders", "store"]),
-    ("sandbox", &["app", "domain", "http", "orders", "store"]),
+    ("checkout", &["app", "domain", "http", "keys", "orders", "store"]),
+    ("rail_notices", &["app", "http", "orders", "rails", "store"]),
+    ("sandbox", &["app", "checkout", "domain", "http", "orders", "rails", "store"]),
     ("ops", &["app", "domain", "http", "orders", "store"]),
     ("webhook", &["app", "config", "domain", "keys", "store"]),
     (
         "server",
         &[
-            "app", "config", "domain", "http", "ops", "orders", "partner", "sandbox", "store",
+            "app",
+            "checkout",
+            "config",
+            "domain",
+            "http",
+            "ops",
+            "orders",
+            "partner",
+            "rail_notices",
+            "rails",
+            "sandbox",
+            "store",
             "webhook",
         ],
     ),

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use tokio_postgres::{Row, Transaction};
 
 use super::{Fault, Postgres};
-use crate::domain::ClientId;
+use crate::domain::{ApplicationId, Chaos, ClientId};
 use crate::store::directory::{
     APPLICATION_COLUMNS, ApplicationRow, Note, PARTNER_COLUMNS, PartnerRow,
 };
@@ -148,6 +148,21 @@ impl Postgres {
         .await
     }
 
+    pub(in crate::store) async fn set_chaos(
+        &self,
+        application: ApplicationId,
+        chaos: Option<Chaos>,
+    ) -> Result<()> {
+        self.change(async |tx| {
+            let text = chaos.as_ref().map(Chaos::to_text);
+            let sql = "update applications set chaos = $2 where id = $1";
+            let changed = tx.execute(sql, &[&application.0, &text]).await?;
+            known(changed, "the application")?;
+            raise_version(tx).await
+        })
+        .await
+    }
+
     /// One transaction around a change of the directory; an error takes everything back.
     async fn change(&self, work: impl AsyncFnOnce(&Transaction<'_>) -> Outcome<()>) -> Result<()> {
         let mut db = self.client().await?;
@@ -193,6 +208,10 @@ async fn note(tx: &Transaction<'_>, note: &Note<'_>) -> Outcome<()> {
         &[&note.at.as_millisecond(), &note.action, &note.subject],
     )
     .await?;
+    raise_version(tx).await
+}
+
+async fn raise_version(tx: &Transaction<'_>) -> Outcome<()> {
     tx.execute(
         "insert into settings (key, value) values ('directory_version', '1')
          on conflict (key) do update set value = (settings.value::bigint + 1)::text",
@@ -232,5 +251,6 @@ fn application_row(row: &Row) -> ApplicationRow {
         webhook_secret_switch_at_ms: row.get(7),
         pending_event: row.get(8),
         created_at_ms: row.get(9),
+        chaos: row.get(10),
     }
 }

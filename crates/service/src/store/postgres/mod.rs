@@ -4,6 +4,8 @@ mod batch;
 mod directory;
 mod orders;
 mod outbox;
+mod paying;
+mod settling;
 
 use std::time::Duration;
 
@@ -36,7 +38,7 @@ const MIGRATION_LOCK: i64 = 0x7376_635f_6d69_6772;
 pub(super) struct Postgres {
     pool: Pool,
     creates: Batched<orders::CreateOrders>,
-    changes: Batched<orders::Commits>,
+    settlements: Batched<settling::Settlements>,
     lookups: Batched<orders::Lookups>,
 }
 
@@ -50,7 +52,7 @@ impl Postgres {
         let size = &options.batch_size;
         Ok(Self {
             creates: Batched::spawn(&pool, WRITERS, options.batch_max, size),
-            changes: Batched::spawn(&pool, WRITERS, options.batch_max, size),
+            settlements: Batched::spawn(&pool, WRITERS, options.batch_max, size),
             lookups: Batched::spawn(&pool, READERS, options.batch_max, &metrics::Histogram::noop()),
             pool,
         })
@@ -96,6 +98,27 @@ impl Postgres {
             .await
             .map_err(Fault::from)?;
         Ok(row.get(0))
+    }
+
+    pub(super) async fn setting(&self, key: &'static str) -> Result<Option<String>> {
+        let db = self.client().await?;
+        let found = db
+            .query_opt("select value from settings where key = $1", &[&key])
+            .await
+            .map_err(Fault::from)?;
+        Ok(found.map(|row| row.get(0)))
+    }
+
+    pub(super) async fn put_setting(&self, key: &'static str, value: &str) -> Result<()> {
+        let db = self.client().await?;
+        db.execute(
+            "insert into settings (key, value) values ($1, $2)
+             on conflict (key) do update set value = excluded.value",
+            &[&key, &value],
+        )
+        .await
+        .map_err(Fault::from)?;
+        Ok(())
     }
 
     pub(super) async fn ping(&self) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Orders, their changes and their events on PostgreSQL, many callers in one statement.
+//! Orders and their history on PostgreSQL, many callers in one statement.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,9 @@ use tokio_postgres::Row;
 use super::batch::{Batch, column};
 use super::outbox::insert_events;
 use super::{Fault, Postgres};
-use crate::domain::{
-    ApplicationId, Change, ExternalTransactionId, Lane, NewOrder, Order, ReferenceNumber, Status,
-};
+use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber};
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
-use crate::store::{AuditRow, Committed, Created, NewException, Result, StoreError};
+use crate::store::{AuditRow, Created, Result};
 
 impl Postgres {
     pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {
@@ -39,34 +37,6 @@ impl Postgres {
             .await
             .map_err(Fault::from)?;
         row.map(|row| order_row(&row).read()).transpose()
-    }
-
-    pub(in crate::store) async fn commit(&self, change: Change) -> Result<Committed> {
-        self.changes.run(change).await?
-    }
-
-    pub(in crate::store) async fn record_exception(&self, new: NewException) -> Result<bool> {
-        let added = self
-            .client()
-            .await?
-            .execute(
-                "insert into exceptions (kind, application_id, reference_number, rail,
-                     rail_payment_id, amount, detail, created_at_ms)
-                 values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing",
-                &[
-                    &new.kind.as_str(),
-                    &new.application.map(|id| id.0),
-                    &new.reference_number.as_ref().map(ReferenceNumber::as_str),
-                    &new.rail,
-                    &new.rail_payment_id,
-                    &new.amount,
-                    &new.detail,
-                    &new.at.as_millisecond(),
-                ],
-            )
-            .await
-            .map_err(Fault::from)?;
-        Ok(added == 1)
     }
 
     pub(in crate::store) async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
@@ -204,120 +174,7 @@ impl Batch for Lookups {
     }
 }
 
-pub(super) struct Commits;
-
-impl Batch for Commits {
-    type Item = Change;
-    type Answer = Result<Committed>;
-
-    async fn run(
-        db: &mut Client,
-        changes: &[Change],
-    ) -> std::result::Result<Vec<Result<Committed>>, Fault> {
-        // The compare-and-set decides; of two changes of one order in this batch the first is
-        // taken. Rows are locked in the order of their references, so that batches of two nodes
-        // cannot wait for each other. Audit and event rows exist only for orders that moved, and
-        // what still waited to be told of them is told by their new event.
-        let settle = db
-            .prepare_cached(
-                "with given as (
-                     select distinct on (reference) *
-                     from unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[],
-                         $6::text[], $7::text[], $8::text[], $9::bytea[], $10::text[], $11::text[])
-                         with ordinality as t (reference, application, status, at_ms, actor, cause,
-                             request, event, body, url, origin, position)
-                     order by reference, position
-                 ), locked as materialized (
-                     select o.reference_number from orders o join given
-                         on o.reference_number = given.reference
-                     where o.status = 'PEN' order by o.reference_number for update of o
-                 ), moved as (
-                     update orders o set status = given.status, settled_at_ms = given.at_ms
-                     from given join locked on locked.reference_number = given.reference
-                     where o.reference_number = given.reference and o.status = 'PEN'
-                     returning given.*
-                 ), audited as (
-                     insert into audit (at_ms, actor, action, subject, before, after, cause, request_id)
-                     select at_ms, actor, 'order.settle', reference, 'PEN', status, cause, request
-                     from moved
-                 ), queued as (
-                     insert into outbox (id, application_id, reference_number, status, body,
-                         webhook_url, origin, state, next_attempt_at_ms, queued_at_ms,
-                         created_at_ms)
-                     select event, application, reference, status, body, url, origin, 'queued',
-                         at_ms, at_ms, at_ms
-                     from moved
-                 ), older as materialized (
-                     select e.id, e.state from outbox e
-                         join moved on e.reference_number = moved.reference
-                     order by e.id for update of e
-                 ), superseded as (
-                     update outbox set latest = false,
-                         state = case when older.state = 'queued' then 'superseded'
-                             else older.state end
-                     from older where outbox.id = older.id
-                 )
-                 select count(*) from moved",
-            )
-            .await?;
-        db.query_one(
-            &settle,
-            &[
-                &column(changes, |c| c.reference_number.as_str()),
-                &column(changes, |c| c.application.0),
-                &column(changes, |c| c.to.code()),
-                &column(changes, |c| c.stamp.at.as_millisecond()),
-                &column(changes, |c| c.stamp.actor.to_string()),
-                &column(changes, |c| c.cause.as_str()),
-                &column(changes, |c| c.stamp.request_id.as_str()),
-                &column(changes, |c| c.event.id.as_str()),
-                &column(changes, |c| c.event.body.as_slice()),
-                &column(changes, |c| c.event.webhook_url.as_str()),
-                &column(changes, |c| Lane::of(c.application, &c.event.webhook_url).origin),
-            ],
-        )
-        .await?;
-        outcomes(db, changes).await
-    }
-}
-
-/// Whose change is it? The event in the outbox tells, also after a repeated try.
-async fn outcomes(
-    db: &Client,
-    changes: &[Change],
-) -> std::result::Result<Vec<Result<Committed>>, Fault> {
-    let ask = db
-        .prepare_cached(
-            "select o.status, e.id is not null
-             from unnest($1::text[], $2::text[]) with ordinality as t (reference, event, position)
-             left join orders o on o.reference_number = t.reference
-             left join outbox e on e.id = t.event
-             order by position",
-        )
-        .await?;
-    let rows = db
-        .query(
-            &ask,
-            &[
-                &column(changes, |c| c.reference_number.as_str()),
-                &column(changes, |c| c.event.id.as_str()),
-            ],
-        )
-        .await?;
-    Ok(rows.iter().map(outcome).collect())
-}
-
-fn outcome(row: &Row) -> Result<Committed> {
-    if row.get(1) {
-        return Ok(Committed::Done);
-    }
-    let Some(status) = row.get::<_, Option<&str>>(0) else { return Ok(Committed::NoSuchOrder) };
-    let status =
-        Status::from_code(status).ok_or_else(|| StoreError::Corrupt(format!("status {status}")))?;
-    Ok(Committed::Lost(status))
-}
-
-fn order_row(row: &Row) -> OrderRow {
+pub(super) fn order_row(row: &Row) -> OrderRow {
     OrderRow {
         reference_number: row.get(0),
         application_id: row.get(1),

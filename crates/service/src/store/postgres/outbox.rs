@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 use super::batch::{Batch, column, run_until_told};
 use super::{Fault, Postgres};
-use crate::domain::{Event, EventId, Lane, NewOrder, ReferenceNumber};
+use crate::domain::{ApplicationId, Event, EventId, Lane, NewOrder, ReferenceNumber};
 use crate::store::outbox::{
     AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, SCANNED_MAX, Stretch,
     as_limit, lane_due,
@@ -365,6 +365,37 @@ pub(super) async fn insert_events(
             }),
             &column(&events, |(_, event)| event.at.as_millisecond()),
             &column(&events, |(order, _)| order.external_transaction_id.as_str()),
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+/// The event of an order whose row the caller holds.
+pub(super) async fn insert_event(
+    db: &impl GenericClient,
+    application: ApplicationId,
+    reference: &ReferenceNumber,
+    event: &Event,
+) -> std::result::Result<(), Fault> {
+    let insert = db
+        .prepare_cached(
+            "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
+                 origin, state, next_attempt_at_ms, queued_at_ms, created_at_ms)
+             values ($1, $2, $3, $4, $5, $6, $7, 'queued', $8, $8, $8)",
+        )
+        .await?;
+    db.execute(
+        &insert,
+        &[
+            &event.id.as_str(),
+            &application.0,
+            &reference.as_str(),
+            &event.status.code(),
+            &event.body,
+            &event.webhook_url,
+            &Lane::of(application, &event.webhook_url).origin,
+            &event.at.as_millisecond(),
         ],
     )
     .await?;

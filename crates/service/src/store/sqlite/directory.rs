@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::{Sqlite, execute, row, rows};
-use crate::domain::ClientId;
+use crate::domain::{ApplicationId, Chaos, ClientId};
 use crate::store::directory::{
     APPLICATION_COLUMNS, ApplicationRow, Note, PARTNER_COLUMNS, PartnerRow,
 };
@@ -143,6 +143,21 @@ impl Sqlite {
             })
             .await
     }
+
+    pub(in crate::store) async fn set_chaos(
+        &self,
+        application: ApplicationId,
+        chaos: Option<Chaos>,
+    ) -> Result<()> {
+        self.writer
+            .run_compound(move |db| {
+                let text = chaos.as_ref().map(Chaos::to_text);
+                let sql = "update applications set chaos = ?2 where id = ?1";
+                known(execute(db, sql, params![application.0, text])?, "the application")?;
+                raise_version(db)
+            })
+            .await
+    }
 }
 
 fn insert_application(db: &Connection, new: &NewApplication) -> Result<()> {
@@ -179,6 +194,10 @@ fn note(db: &Connection, note: &Note<'_>) -> Result<()> {
          values (?1, 'operator:cli', ?2, ?3, '', '')",
         params![note.at.as_millisecond(), note.action, note.subject],
     )?;
+    raise_version(db)
+}
+
+fn raise_version(db: &Connection) -> Result<()> {
     execute(
         db,
         "insert into settings (key, value) values ('directory_version', '1')
@@ -223,6 +242,7 @@ fn application_row(row: &Row<'_>) -> rusqlite::Result<ApplicationRow> {
         webhook_secret_switch_at_ms: row.get(7)?,
         pending_event: row.get(8)?,
         created_at_ms: row.get(9)?,
+        chaos: row.get(10)?,
     })
 }
 

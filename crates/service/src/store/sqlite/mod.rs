@@ -3,6 +3,8 @@
 mod directory;
 mod orders;
 mod outbox;
+mod paying;
+mod settling;
 mod thread;
 
 use std::path::{Path, PathBuf};
@@ -103,6 +105,18 @@ impl Sqlite {
                 .map_err(|fault| error(&fault))
             })
             .await
+    }
+
+    pub(super) async fn setting(&self, key: &'static str) -> Result<Option<String>> {
+        let sql = "select value from settings where key = ?1";
+        self.reader.run(move |db| row(db, sql, [key], |row| row.get(0))).await
+    }
+
+    pub(super) async fn put_setting(&self, key: &'static str, value: &str) -> Result<()> {
+        let value = value.to_owned();
+        let sql = "insert into settings (key, value) values (?1, ?2)
+                   on conflict (key) do update set value = excluded.value";
+        self.writer.run(move |db| execute(db, sql, [key, &value]).map(drop)).await
     }
 
     /// The writer takes the lock and answers: it lives and no other process blocks it.

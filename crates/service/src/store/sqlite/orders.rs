@@ -1,16 +1,14 @@
-//! Orders, their changes and their events on SQLite.
+//! Orders and their history on SQLite.
 
 use std::sync::Arc;
 
 use rusqlite::{Connection, Row, params};
 
-use super::outbox::{insert_event, supersede};
+use super::outbox::insert_event;
 use super::{Sqlite, execute, row, rows};
-use crate::domain::{
-    ApplicationId, Change, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Status,
-};
+use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber};
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
-use crate::store::{AuditRow, Committed, Created, NewException, Result, StoreError};
+use crate::store::{AuditRow, Created, Result};
 
 impl Sqlite {
     pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {
@@ -46,34 +44,6 @@ impl Sqlite {
         self.lookups.run(|db| {
             row(db, &sql, [reference.as_str()], order_row)?.map(OrderRow::read).transpose()
         })
-    }
-
-    pub(in crate::store) async fn commit(&self, change: Change) -> Result<Committed> {
-        self.writer.run_compound(move |db| commit(db, &change)).await
-    }
-
-    pub(in crate::store) async fn record_exception(&self, new: NewException) -> Result<bool> {
-        self.writer
-            .run(move |db| {
-                let added = execute(
-                    db,
-                    "insert into exceptions (kind, application_id, reference_number, rail,
-                         rail_payment_id, amount, detail, created_at_ms)
-                     values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) on conflict do nothing",
-                    params![
-                        new.kind.as_str(),
-                        new.application.map(|id| id.0),
-                        new.reference_number.as_ref().map(ReferenceNumber::as_str),
-                        new.rail,
-                        new.rail_payment_id,
-                        new.amount,
-                        new.detail,
-                        new.at.as_millisecond(),
-                    ],
-                )?;
-                Ok(added == 1)
-            })
-            .await
     }
 
     pub(in crate::store) async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
@@ -139,43 +109,7 @@ fn order_by_external_id(
     row(db, &sql, params![application.0, id.as_str()], order_row)?.map(OrderRow::read).transpose()
 }
 
-/// The compare-and-set decides: whoever finds the row pending wins, and brings audit and event along.
-fn commit(db: &Connection, change: &Change) -> Result<Committed> {
-    let reference = change.reference_number.as_str();
-    let moved = execute(
-        db,
-        "update orders set status = ?1, settled_at_ms = ?2
-         where reference_number = ?3 and status = 'PEN'",
-        params![change.to.code(), change.stamp.at.as_millisecond(), reference],
-    )?;
-    if moved == 0 {
-        let current: Option<String> =
-            row(db, "select status from orders where reference_number = ?1", [reference], |row| {
-                row.get(0)
-            })?;
-        let Some(current) = current else { return Ok(Committed::NoSuchOrder) };
-        let status = Status::from_code(&current);
-        return status.map(Committed::Lost).ok_or(StoreError::Corrupt(current));
-    }
-    execute(
-        db,
-        "insert into audit (at_ms, actor, action, subject, before, after, cause, request_id)
-         values (?1, ?2, 'order.settle', ?3, 'PEN', ?4, ?5, ?6)",
-        params![
-            change.stamp.at.as_millisecond(),
-            change.stamp.actor.to_string(),
-            reference,
-            change.to.code(),
-            change.cause,
-            change.stamp.request_id,
-        ],
-    )?;
-    supersede(db, &change.reference_number)?;
-    insert_event(db, change.application, &change.reference_number, &change.event)?;
-    Ok(Committed::Done)
-}
-
-fn order_row(row: &Row<'_>) -> rusqlite::Result<OrderRow> {
+pub(super) fn order_row(row: &Row<'_>) -> rusqlite::Result<OrderRow> {
     Ok(OrderRow {
         reference_number: row.get(0)?,
         application_id: row.get(1)?,

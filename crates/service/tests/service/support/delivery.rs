@@ -8,11 +8,11 @@ use svc_service::app::{App, Clock};
 use svc_service::config::Config;
 use svc_service::credentials::{self, Issued};
 use svc_service::domain::*;
-use svc_service::orders::{self, Request};
+use svc_service::orders;
 use svc_service::store::{Created, EventRecord, LeaseToken};
 use svc_service::webhook::Dispatcher;
 
-use super::{TestDatabase, at, events_of, random};
+use super::{TestDatabase, at, events_of, payment_of, random};
 
 /// Everything between a committed event and its delivery, on one database.
 pub(crate) struct TestDelivery {
@@ -112,14 +112,7 @@ impl TestDelivery {
     }
 
     pub(crate) async fn pay(&self, order: &Order) {
-        let proof = Proof {
-            method: PaymentMethod::Direct,
-            rail_payment_id: format!("rail-{}", order.reference_number.as_str()),
-            amount: order.terms.amount,
-        };
-        let request =
-            Request { actor: Actor::Rail("test".into()), request_id: "req-pay".to_owned() };
-        orders::settle(&self.app, order.clone(), &proof, &request).await.unwrap();
+        orders::settle(&self.app, payment_of(order), "req-pay").await.unwrap();
     }
 
     pub(crate) async fn drain(&mut self) {

@@ -198,15 +198,27 @@ pub(crate) fn stamp() -> Stamp {
 
 pub(crate) fn confirm(order: &Order) -> Change {
     let proof = Proof {
-        method: PaymentMethod::Direct,
+        rail: "rail".into(),
         rail_payment_id: "rail-1".into(),
-        amount: order.terms.amount,
+        amount: order.terms.amount.into(),
+        attempt: None,
     };
     order.clone().pending().unwrap().confirm(&proof, stamp()).unwrap()
 }
 
 pub(crate) fn cancel(order: &Order) -> Change {
     order.clone().pending().unwrap().cancel(CancelReason::Payer, stamp())
+}
+
+/// A rail's word that this order was paid in full.
+pub(crate) fn payment_of(order: &Order) -> Notice {
+    Notice {
+        rail: "rail".into(),
+        rail_payment_id: format!("rail-{}", order.reference_number.as_str()),
+        about: About::Order(order.reference_number.clone()),
+        word: Word::Paid(order.terms.amount.into()),
+        raw: b"paid".to_vec(),
+    }
 }
 
 /// The events of an order, oldest first.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use svc_service::app::App;
 use svc_service::credentials;
 use svc_service::domain::*;
-use svc_service::orders::{self, OrderRequest, Request};
-use svc_service::store::{Application, EventRecord, PendingEvent};
+use svc_service::orders::{self, Cancelling, OrderRequest, Request};
+use svc_service::store::{Application, EventRecord, PendingEvent, Received};
 use tokio::task::JoinSet;
 
-use crate::support::{events_of, new_order};
+use crate::support::{events_of, new_order, payment_of};
 
 /// An application and where its webhooks go.
 #[derive(Clone)]
@@ -52,17 +52,13 @@ pub(super) async fn settle(app: App, order: Order, to: Status, turns: u64) {
     }
     let request = Request { actor: Actor::Service, request_id: "req-settle".to_owned() };
     if to == Status::Cancelled {
-        let status = orders::cancel(&app, order, CancelReason::Payer, &request).await.unwrap();
-        assert_eq!(status, Status::Cancelled);
+        let reference = &order.reference_number;
+        let outcome = orders::cancel(&app, reference, CancelReason::Payer, &request).await.unwrap();
+        assert_eq!(outcome, Cancelling::Settled(Status::Cancelled));
         return;
     }
-    let proof = Proof {
-        method: PaymentMethod::Direct,
-        rail_payment_id: format!("rail-{}", order.reference_number.as_str()),
-        amount: order.terms.amount,
-    };
-    let settled = orders::settle(&app, order, &proof, &request).await.unwrap();
-    assert_eq!(settled, orders::Settled::Confirmed);
+    let received = orders::settle(&app, payment_of(&order), "req-settle").await.unwrap();
+    assert_eq!(received, Received::Confirmed);
 }
 
 /// The events of an order, its announcement first: on a standing clock ids do not tell that.

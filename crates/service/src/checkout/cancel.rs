@@ -1,0 +1,26 @@
+//! POST /checkout/{referenceNumber}/cancel: the payer gives up.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::pay::{Form, anew, see_page};
+use super::view;
+use super::visit::Visit;
+use crate::app::App;
+use crate::domain::{Actor, CancelReason, Status};
+use crate::orders::{self, Cancelling, Request};
+
+pub(super) async fn cancel(State(app): State<App>, visit: Visit, body: Body) -> Response {
+    if let Err(refused) = Form::read(&app, &visit, body).await {
+        return *refused;
+    }
+    let request = Request { actor: Actor::Payer, request_id: visit.exchange.request_id.clone() };
+    let reference = &visit.dossier.order.reference_number;
+    match orders::cancel(&app, reference, CancelReason::Payer, &request).await {
+        Ok(Cancelling::Waits | Cancelling::Settled(Status::Cancelled)) => see_page(&visit),
+        Ok(Cancelling::Settled(_)) => anew(&app, visit, StatusCode::CONFLICT).await,
+        Err(fault) => view::failed(&visit.headers, visit.options.language, &fault.into()),
+    }
+}

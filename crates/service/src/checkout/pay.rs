@@ -1,0 +1,124 @@
+//! POST /checkout/{referenceNumber}/pay: the payer has chosen. Works as a plain form.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use jiff::SignedDuration;
+
+use super::security::is_foreign;
+use super::session::Session;
+use super::view::{self, Typed, render};
+use super::visit::{Visit, too_many};
+use crate::app::App;
+use crate::domain::{Actor, PaymentMethod, PhoneNumber};
+use crate::http::{ApiError, read_form};
+use crate::orders::{self, Choice, PayError, Request};
+
+pub(super) async fn pay(State(app): State<App>, visit: Visit, body: Body) -> Response {
+    let form = match Form::read(&app, &visit, body).await {
+        Ok(form) => form,
+        Err(refused) => return *refused,
+    };
+    let choice = match choose(&form) {
+        Ok(choice) => choice,
+        Err(Unfit::Phone) => {
+            let typed = Typed { phone: form.value("phone"), phone_error: true };
+            return render(&app, &visit, StatusCode::UNPROCESSABLE_ENTITY, &typed);
+        }
+        Err(Unfit::Method) => {
+            return render(&app, &visit, StatusCode::UNPROCESSABLE_ENTITY, &Typed::default());
+        }
+    };
+    let request = Request { actor: Actor::Payer, request_id: visit.exchange.request_id.clone() };
+    let reference = &visit.dossier.order.reference_number;
+    match orders::pay(&app, reference, &choice, &request).await {
+        Ok(_) => see_page(&visit),
+        Err(PayError::Refused(_)) => anew(&app, visit, StatusCode::CONFLICT).await,
+        Err(PayError::NotOffered) => {
+            render(&app, &visit, StatusCode::UNPROCESSABLE_ENTITY, &Typed::default())
+        }
+        Err(PayError::Store(fault)) => {
+            view::failed(&visit.headers, visit.options.language, &fault.into())
+        }
+    }
+}
+
+/// A form of our own page, with a session of this order.
+pub(super) struct Form {
+    pub session: Session,
+    pairs: Vec<(String, String)>,
+}
+
+impl Form {
+    pub(super) async fn read(app: &App, visit: &Visit, body: Body) -> Result<Self, Box<Response>> {
+        if is_foreign(app, &visit.headers) {
+            return Err(Box::new(ApiError::ForeignOrigin.into_response()));
+        }
+        let pairs = read_form(&visit.headers, body)
+            .await
+            .map_err(|fault| Box::new(fault.into_response()))?;
+        let reference = &visit.dossier.order.reference_number;
+        if let Err(limited) = app.limits.checkout_poll(reference) {
+            return Err(Box::new(too_many(&visit.headers, visit.options.language, limited)));
+        }
+        let token = value(&pairs, "session");
+        match Session::check(&app.keys, token, reference, app.clock.now()) {
+            Some(session) => Ok(Self { session, pairs }),
+            // The page that comes back has a new session: the payer presses once more.
+            None => Err(Box::new(render(app, visit, StatusCode::UNAUTHORIZED, &Typed::default()))),
+        }
+    }
+
+    pub(super) fn value(&self, name: &str) -> &str {
+        value(&self.pairs, name)
+    }
+}
+
+fn value<'a>(pairs: &'a [(String, String)], name: &str) -> &'a str {
+    pairs.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+}
+
+enum Unfit {
+    Method,
+    Phone,
+}
+
+fn choose(form: &Form) -> Result<Choice, Unfit> {
+    let method = PaymentMethod::from_code(form.value("method")).ok_or(Unfit::Method)?;
+    if !form.session.methods.contains(&method) {
+        return Err(Unfit::Method);
+    }
+    Ok(match method {
+        PaymentMethod::Direct => Choice::Code,
+        PaymentMethod::BankReference => Choice::Reference {
+            life: SignedDuration::from_mins(form.session.reference_life_minutes),
+        },
+        PaymentMethod::ExpressWallet => {
+            Choice::Push(PhoneNumber::parse(form.value("phone")).map_err(|_| Unfit::Phone)?)
+        }
+    })
+}
+
+/// A reload of what comes next must not send the form again.
+pub(super) fn see_page(visit: &Visit) -> Response {
+    let reference = visit.dossier.order.reference_number.as_str();
+    let target = format!("/checkout/{reference}?{}", visit.options.query(""));
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    if let Ok(target) = HeaderValue::from_str(&target) {
+        response.headers_mut().insert(header::LOCATION, target);
+    }
+    response
+}
+
+/// The page as the order is now, which is not as the payer saw it.
+pub(super) async fn anew(app: &App, mut visit: Visit, status: StatusCode) -> Response {
+    match app.store.dossier(&visit.dossier.order.reference_number).await {
+        Ok(Some(dossier)) => {
+            visit.dossier = dossier;
+            render(app, &visit, status, &Typed::default())
+        }
+        Ok(None) => view::not_found(&visit.headers, visit.options.language),
+        Err(fault) => view::failed(&visit.headers, visit.options.language, &fault.into()),
+    }
+}

@@ -1,0 +1,60 @@
+//! What browsers are told about the checkout, and whose requests are heard.
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use url::Url;
+
+use crate::app::App;
+
+/// Everything is our own and nothing is inline. Only the shop the order comes from may frame the
+/// page; a window it opens must be able to talk to it, so there is no Cross-Origin-Opener-Policy.
+pub(crate) fn protect(headers: &mut HeaderMap, framed_by: Option<&str>) {
+    let ancestors = framed_by.unwrap_or("'none'");
+    let policy = format!(
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' \
+         data:; form-action 'self'; base-uri 'none'; frame-ancestors {ancestors}"
+    );
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // Not "no-referrer": with that a browser sends a form of our own page with "Origin: null".
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    headers.insert(
+        "permissions-policy",
+        HeaderValue::from_static("camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+    );
+}
+
+/// Whether a change was asked for by another site's page. Programs that send neither header are no
+/// browsers, and have no payer to be tricked.
+pub(crate) fn is_foreign(app: &App, headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let fetched_elsewhere =
+        text("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none");
+    let origin_elsewhere = text("origin").is_some_and(|origin| !is_own(app, headers, origin));
+    fetched_elsewhere || origin_elsewhere
+}
+
+fn is_own(app: &App, headers: &HeaderMap, origin: &str) -> bool {
+    match &app.config.public_url {
+        Some(public) => public.origin().ascii_serialization() == origin,
+        None => own_origin(app, headers).is_some_and(|own| own == origin),
+    }
+}
+
+/// How the payer's browser reaches us.
+pub(super) fn own_origin(app: &App, headers: &HeaderMap) -> Option<String> {
+    if let Some(public) = &app.config.public_url {
+        return Some(public.origin().ascii_serialization());
+    }
+    let host = headers.get(header::HOST)?.to_str().ok()?;
+    let scheme = if app.config.tls.is_some() { "https" } else { "http" };
+    Url::parse(&format!("{scheme}://{host}")).ok().map(|url| url.origin().ascii_serialization())
+}
+
+/// The origin of one of the merchant's pages.
+pub(super) fn origin_of(url: &str) -> Option<String> {
+    let origin = Url::parse(url).ok()?.origin();
+    origin.is_tuple().then(|| origin.ascii_serialization())
+}

@@ -1,0 +1,421 @@
+//! The page itself: everything a template prints, ready to print.
+
+use askama::Template;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use jiff::Timestamp;
+use serde_json::json;
+use url::Url;
+
+use super::assets::{css_url, js_url, page_response};
+use super::format::{luanda_time, money, qr};
+use super::screen::{Screen, screen, version};
+use super::security::{origin_of, own_origin, protect};
+use super::session::Session;
+use super::texts::Texts;
+use super::visit::Visit;
+use crate::app::App;
+use crate::domain::{
+    AttemptState, Dossier, Environment, Instrument, PaymentAttempt, PaymentMethod, Reason, Status,
+};
+use crate::http::{ApiError, Language};
+
+#[derive(Template)]
+#[template(path = "checkout/page.html")]
+struct Page<'a> {
+    lang: &'static str,
+    theme: &'static str,
+    t: &'static Texts,
+    test: bool,
+    merchant: &'a str,
+    label: &'a str,
+    amount: String,
+    amount_digits: String,
+    pay_text: String,
+    own_text: String,
+    css_url: String,
+    js_url: String,
+    session: String,
+    page_url: String,
+    pay_url: String,
+    cancel_url: String,
+    status_url: String,
+    screen: &'static str,
+    version: String,
+    methods: Vec<MethodView>,
+    other_url: String,
+    retry_url: String,
+    can_cancel: bool,
+    cancel_requested: bool,
+    phone_value: &'a str,
+    phone_error: bool,
+    phone_masked: &'a str,
+    seconds_left: String,
+    wait_left_now: String,
+    reason: &'static str,
+    entity: &'a str,
+    reference_spaced: String,
+    reference_digits: &'a str,
+    valid_until: String,
+    qr: String,
+    code: &'a str,
+    link: String,
+    paid_at: String,
+    method_label: String,
+    reference_number: &'a str,
+    external_id: &'a str,
+    continue_url: String,
+    merchant_origin: String,
+    nonce: &'a str,
+    payment_json: String,
+}
+
+struct MethodView {
+    code: &'static str,
+    label: String,
+    hint: &'static str,
+    /// A screen to go to first; empty where a click is all it takes.
+    href: String,
+}
+
+#[derive(Template)]
+#[template(path = "checkout/not_found.html")]
+struct NotFound {
+    lang: &'static str,
+    theme: &'static str,
+    title: &'static str,
+    text: &'static str,
+    css_url: String,
+}
+
+/// What the payer typed and why it was not taken.
+#[derive(Default)]
+pub(super) struct Typed<'a> {
+    pub phone: &'a str,
+    pub phone_error: bool,
+}
+
+/// The page of this order as it is now.
+pub(super) fn render(app: &App, visit: &Visit, status: StatusCode, typed: &Typed<'_>) -> Response {
+    let now = app.clock.now();
+    let wanted = if typed.phone_error { "phone" } else { visit.options.view.as_str() };
+    let shown = screen(&visit.dossier, wanted, now);
+    let page = Builder { app, visit, shown, now, t: Texts::of(visit.options.language) }.page(typed);
+    let html = page.render().expect("the template only prints strings");
+    let mut response = page_response(status, html, &visit.headers);
+    let merchant = origin_of(&visit.dossier.order.terms.additional_info.return_url());
+    protect(response.headers_mut(), merchant.as_deref());
+    response
+}
+
+struct Builder<'a> {
+    app: &'a App,
+    visit: &'a Visit,
+    shown: Screen<'a>,
+    now: Timestamp,
+    t: &'static Texts,
+}
+
+impl<'a> Builder<'a> {
+    fn page(&self, typed: &Typed<'a>) -> Page<'a> {
+        let Visit { dossier, application, options, .. } = self.visit;
+        let (order, language) = (&dossier.order, options.language);
+        let reference = order.reference_number.as_str();
+        let amount = match options.show_amount {
+            true => money(order.terms.amount, language),
+            false => String::new(),
+        };
+        let attempt = self.attempt();
+        let bank = attempt.and_then(|attempt| match &attempt.instrument {
+            Instrument::Reference(bank) => bank.as_ref(),
+            Instrument::Push { .. } | Instrument::Code(_) => None,
+        });
+        let code = attempt.and_then(|attempt| match &attempt.instrument {
+            Instrument::Code(code) => code.as_ref(),
+            Instrument::Push { .. } | Instrument::Reference(_) => None,
+        });
+        let link = code.map_or_else(String::new, |code| self.absolute(&code.link));
+        let seconds_left = attempt
+            .map_or(0, |attempt| attempt.deadline.duration_since(self.now).as_secs().clamp(0, 90));
+        let session = Session::open(
+            order.reference_number.clone(),
+            options.methods.clone(),
+            options.reference_life_minutes,
+            self.now,
+        );
+        let t = self.t;
+        Page {
+            lang: language.code(),
+            theme: options.theme.as_str(),
+            t,
+            test: self.app.environment == Environment::Sandbox,
+            merchant: &application.name,
+            label: order.terms.name.as_str(),
+            pay_text: match amount.is_empty() {
+                true => t.pay_plain.to_owned(),
+                false => t.pay.replace("{amount}", &amount),
+            },
+            own_text: self.label(PaymentMethod::Direct),
+            amount_digits: match amount.is_empty() {
+                true => String::new(),
+                false => order.terms.amount.get().to_string(),
+            },
+            amount,
+            css_url: css_url(),
+            js_url: js_url(),
+            session: session.seal(&self.app.keys),
+            page_url: self.at("", &options.view),
+            pay_url: self.at("/pay", ""),
+            cancel_url: self.at("/cancel", ""),
+            status_url: self.at("/status", &options.view),
+            screen: self.shown.name(),
+            version: version(dossier, self.shown),
+            methods: self.methods(),
+            other_url: self.other_url(),
+            retry_url: self.retry_url(),
+            can_cancel: self.can_cancel(),
+            cancel_requested: dossier.cancel_requested.is_some(),
+            phone_value: typed.phone,
+            phone_error: typed.phone_error,
+            phone_masked: attempt.map_or("", phone_masked),
+            wait_left_now: t.wait_left.replace("{s}", &seconds_left.to_string()),
+            seconds_left: seconds_left.to_string(),
+            reason: reason(t, attempt.and_then(|attempt| attempt.reason.as_ref())),
+            entity: bank.map_or("", |bank| bank.entity()),
+            reference_spaced: bank.map(|bank| bank.spaced()).unwrap_or_default(),
+            reference_digits: bank.map_or("", |bank| bank.number()),
+            valid_until: self.valid_until(),
+            qr: if link.is_empty() { String::new() } else { qr(&link) },
+            code: code.map_or("", |code| &code.code),
+            link,
+            paid_at: dossier.settled_at.map(|at| luanda_time(at, language)).unwrap_or_default(),
+            method_label: self.label(paid_method(dossier)),
+            reference_number: reference,
+            external_id: order.external_transaction_id.as_str(),
+            continue_url: self.continue_url(),
+            merchant_origin: origin_of(&order.terms.additional_info.return_url())
+                .unwrap_or_default(),
+            nonce: &options.nonce,
+            payment_json: payment(dossier, self.now),
+        }
+    }
+
+    fn attempt(&self) -> Option<&'a PaymentAttempt> {
+        match self.shown {
+            Screen::Waiting(attempt)
+            | Screen::Refused(attempt)
+            | Screen::Reference(attempt)
+            | Screen::Code(attempt) => Some(attempt),
+            _ => None,
+        }
+    }
+
+    /// A path of this order, with the merchant's options.
+    fn at(&self, verb: &str, view: &str) -> String {
+        let reference = self.visit.dossier.order.reference_number.as_str();
+        format!("/checkout/{reference}{verb}?{}", self.visit.options.query(view))
+    }
+
+    /// The links of simulated wallets are paths of ours.
+    fn absolute(&self, link: &str) -> String {
+        match link.strip_prefix('/') {
+            None => link.to_owned(),
+            Some(_) => {
+                let own = own_origin(self.app, &self.visit.headers).unwrap_or_default();
+                format!("{own}{link}")
+            }
+        }
+    }
+
+    /// What can be chosen: allowed by the merchant, offered by a rail for this amount.
+    fn offered(&self) -> impl Iterator<Item = PaymentMethod> + '_ {
+        let amount = self.visit.dossier.order.terms.amount;
+        let methods = self.visit.options.methods.iter().copied();
+        methods.filter(move |method| self.app.rails.offering(*method, amount).is_some())
+    }
+
+    fn methods(&self) -> Vec<MethodView> {
+        if self.shown != Screen::Choose {
+            return Vec::new();
+        }
+        let view = |method: PaymentMethod| MethodView {
+            code: method.code(),
+            label: self.label(method),
+            hint: match method {
+                PaymentMethod::ExpressWallet => self.t.m_express_hint,
+                PaymentMethod::BankReference => self.t.m_ref_hint,
+                PaymentMethod::Direct => self.t.m_own_hint,
+            },
+            href: match method {
+                PaymentMethod::ExpressWallet => self.at("", "phone"),
+                PaymentMethod::BankReference | PaymentMethod::Direct => String::new(),
+            },
+        };
+        self.offered().map(view).collect()
+    }
+
+    fn label(&self, method: PaymentMethod) -> String {
+        match method {
+            PaymentMethod::ExpressWallet => self.t.m_express.to_owned(),
+            PaymentMethod::BankReference => self.t.m_ref.to_owned(),
+            PaymentMethod::Direct => self.t.m_own.replace("{wallet}", WALLET),
+        }
+    }
+
+    fn other_url(&self) -> String {
+        let choice = matches!(
+            self.shown,
+            Screen::Phone
+                | Screen::Refused(_)
+                | Screen::Reference(_)
+                | Screen::Code(_)
+                | Screen::Down
+        );
+        let others = self.offered().count() > 1;
+        if choice && others { self.at("", "choose") } else { String::new() }
+    }
+
+    /// The same method once more, with whatever it needs.
+    fn retry_url(&self) -> String {
+        match self.shown {
+            Screen::Refused(attempt) => match attempt.instrument.method() {
+                PaymentMethod::ExpressWallet => self.at("", "phone"),
+                PaymentMethod::BankReference | PaymentMethod::Direct => self.at("", "choose"),
+            },
+            _ => String::new(),
+        }
+    }
+
+    fn can_cancel(&self) -> bool {
+        let dossier = &self.visit.dossier;
+        dossier.order.status == Status::Pending
+            && dossier.cancel_requested.is_none()
+            && !matches!(self.shown, Screen::Expired | Screen::Confirming)
+    }
+
+    fn valid_until(&self) -> String {
+        let text = match self.shown {
+            Screen::Reference(_) => self.t.valid,
+            _ => self.t.valid_code,
+        };
+        let deadline = self.attempt().map(|attempt| attempt.deadline);
+        let date = deadline.map(|at| luanda_time(at, self.visit.options.language));
+        text.replace("{date}", &date.unwrap_or_default())
+    }
+
+    /// Back to the shop, which is told what it needs to show its page.
+    fn continue_url(&self) -> String {
+        let order = &self.visit.dossier.order;
+        let info = &order.terms.additional_info;
+        let target = match self.shown {
+            Screen::Paid | Screen::Reference(_) => info.return_url(),
+            Screen::Cancelled | Screen::Expired => info.cancel_url(),
+            _ => return String::new(),
+        };
+        let Ok(mut url) = Url::parse(&target) else { return String::new() };
+        {
+            let mut query = url.query_pairs_mut();
+            query.append_pair("orderId", order.external_transaction_id.as_str());
+            query.append_pair("status", order.status.code());
+            if let Screen::Reference(attempt) = self.shown
+                && let Instrument::Reference(Some(bank)) = &attempt.instrument
+            {
+                query.append_pair("ref", bank.number()).append_pair("entity", bank.entity());
+            }
+        }
+        url.into()
+    }
+}
+
+/// The service's own wallet, by the name payers know it by.
+const WALLET: &str = "svc";
+
+fn phone_masked(attempt: &PaymentAttempt) -> &str {
+    match &attempt.instrument {
+        Instrument::Push { phone_masked, .. } => phone_masked,
+        Instrument::Reference(_) | Instrument::Code(_) => "",
+    }
+}
+
+fn reason(t: &'static Texts, reason: Option<&Reason>) -> &'static str {
+    match reason {
+        Some(Reason::PayerRefused) => t.refused_payer,
+        Some(Reason::InsufficientFunds) => t.funds,
+        Some(Reason::Limit) => t.limit,
+        Some(Reason::IssuerRefused) => t.refused_bank,
+        Some(Reason::Timeout) => t.timeout,
+        Some(Reason::InvalidPhone | Reason::NotEnrolled) => t.phone_hint,
+        Some(Reason::RailDown | Reason::Config) => t.down_text,
+        Some(Reason::Other(_)) | None => t.refused_other,
+    }
+}
+
+fn paid_method(dossier: &Dossier) -> PaymentMethod {
+    let paid = dossier.attempts.iter().find(|attempt| attempt.state == AttemptState::Accepted);
+    paid.map_or(PaymentMethod::Direct, |attempt| attempt.instrument.method())
+}
+
+/// What the SDK hands to the merchant's callbacks (spec 2.5).
+fn payment(dossier: &Dossier, now: Timestamp) -> String {
+    let order = &dossier.order;
+    let reference = dossier.live(PaymentMethod::BankReference, now);
+    let method = match reference {
+        Some(_) => PaymentMethod::BankReference,
+        None => dossier.attempts.last().map_or(PaymentMethod::Direct, |a| a.instrument.method()),
+    };
+    let data = reference.map_or(json!({}), |attempt| match &attempt.instrument {
+        Instrument::Reference(Some(bank)) => json!({
+            "paymentReference": bank.number(),
+            "entity": { "number": bank.entity(), "name": "" },
+            "expiresAt": attempt.deadline.to_string(),
+        }),
+        _ => json!({}),
+    });
+    json!({
+        "orderId": order.external_transaction_id.as_str(),
+        "externalTransactionId": order.external_transaction_id.as_str(),
+        "referenceNumber": order.reference_number.as_str(),
+        "paymentStatus": order.status.code(),
+        "method": method.code(),
+        "amount": order.terms.amount.get(),
+        "currency": "AOA",
+        "createdAt": order.created_at.to_string(),
+        "data": data,
+    })
+    .to_string()
+}
+
+pub(super) fn not_found(headers: &HeaderMap, language: Language) -> Response {
+    let t = Texts::of(language);
+    notice(headers, language, StatusCode::NOT_FOUND, t.not_found_title, t.not_found_text)
+}
+
+pub(super) fn too_many(headers: &HeaderMap, language: Language, retry_after_s: u64) -> Response {
+    let t = Texts::of(language);
+    let status = StatusCode::TOO_MANY_REQUESTS;
+    let mut response = notice(headers, language, status, t.too_many_title, t.too_many_text);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(retry_after_s));
+    response
+}
+
+pub(super) fn failed(headers: &HeaderMap, language: Language, fault: &ApiError) -> Response {
+    let t = Texts::of(language);
+    let (status, _) = fault.table();
+    tracing::error!(?fault, "a checkout page could not be shown");
+    notice(headers, language, status, t.down, t.down_text)
+}
+
+/// A page with nothing on it but a sentence.
+fn notice(
+    headers: &HeaderMap,
+    language: Language,
+    status: StatusCode,
+    title: &'static str,
+    text: &'static str,
+) -> Response {
+    let page = NotFound { lang: language.code(), theme: "auto", title, text, css_url: css_url() };
+    let html = page.render().expect("the template only prints strings");
+    let mut response = page_response(status, html, headers);
+    protect(response.headers_mut(), None);
+    response
+}

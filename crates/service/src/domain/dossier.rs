@@ -1,0 +1,145 @@
+//! An order and all that was tried to pay it: what decides what may happen next. Pure.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{
+    AttemptId, AttemptState, CancelReason, Order, PaymentAttempt, PaymentMethod, Refusal, Status,
+};
+
+/// Tries by one method. A payer who needs more has another problem.
+pub const ATTEMPTS_MAX: usize = 5;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dossier {
+    pub order: Order,
+    /// A cancellation that waits for the attempt in flight; a confirmation wins over it.
+    pub cancel_requested: Option<CancelReason>,
+    /// Since when the order is no longer offered.
+    pub closing_since: Option<Timestamp>,
+    /// When it was paid or cancelled.
+    pub settled_at: Option<Timestamp>,
+    /// Oldest first.
+    pub attempts: Vec<PaymentAttempt>,
+}
+
+/// What a payer who chooses a method gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// A new attempt.
+    Start,
+    /// The one that is there: a second click is not a second payment.
+    Show(Box<PaymentAttempt>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PayRefusal {
+    #[error("the order is already {}", .0.code())]
+    Settled(Status),
+    #[error("the order is no longer offered")]
+    Closed,
+    #[error("another attempt is under way")]
+    InFlight,
+    #[error("the order was tried too often by this method")]
+    TooManyAttempts,
+}
+
+/// What is to be done with an order whose time has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deadline {
+    /// It may still be paid at a rail: stop offering it and wait for what is on its way.
+    Close {
+        until: Timestamp,
+    },
+    /// Money may be moving, or waits for an operator.
+    Wait {
+        until: Timestamp,
+    },
+    Cancel(CancelReason),
+}
+
+/// How long to wait before looking again at an order that cannot end yet. What it waits for wakes it
+/// earlier.
+const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
+
+impl Dossier {
+    pub fn open(&self, method: PaymentMethod, now: Timestamp) -> Result<Opening, PayRefusal> {
+        if self.order.status != Status::Pending {
+            return Err(PayRefusal::Settled(self.order.status));
+        }
+        if let Some(attempt) = self.in_flight() {
+            return match attempt.instrument.method() == method {
+                true => Ok(Opening::Show(Box::new(attempt.clone()))),
+                false => Err(PayRefusal::InFlight),
+            };
+        }
+        if self.is_held() {
+            return Err(PayRefusal::InFlight);
+        }
+        if !self.is_offered(now) {
+            return Err(PayRefusal::Closed);
+        }
+        if let Some(live) = self.live(method, now) {
+            return Ok(Opening::Show(Box::new(live.clone())));
+        }
+        let tried = self.attempts.iter().filter(|tried| tried.instrument.method() == method);
+        if tried.count() >= ATTEMPTS_MAX {
+            return Err(PayRefusal::TooManyAttempts);
+        }
+        Ok(Opening::Start)
+    }
+
+    /// Whether a payer may still choose how to pay.
+    pub fn is_offered(&self, now: Timestamp) -> bool {
+        self.order.status == Status::Pending
+            && self.closing_since.is_none()
+            && self.cancel_requested.is_none()
+            && now < self.order.expires_at
+    }
+
+    pub fn attempt(&self, id: &AttemptId) -> Option<&PaymentAttempt> {
+        self.attempts.iter().find(|attempt| attempt.id == *id)
+    }
+
+    /// The attempt that may be moving money at this moment.
+    pub fn in_flight(&self) -> Option<&PaymentAttempt> {
+        self.attempts.iter().find(|attempt| attempt.state.is_in_flight())
+    }
+
+    /// Money came that is not the amount: until an operator has decided, the order stays pending.
+    pub fn is_held(&self) -> bool {
+        self.attempts.iter().any(|attempt| attempt.state == AttemptState::Held)
+    }
+
+    /// A reference or code of this method that can be paid now.
+    pub fn live(&self, method: PaymentMethod, now: Timestamp) -> Option<&PaymentAttempt> {
+        self.attempts.iter().rfind(|attempt| {
+            attempt.state == AttemptState::Issued
+                && attempt.instrument.method() == method
+                && now < attempt.deadline
+        })
+    }
+
+    /// What can be paid at a rail although nobody asks us.
+    pub fn issued(&self) -> impl Iterator<Item = &PaymentAttempt> {
+        self.attempts.iter().filter(|attempt| attempt.state == AttemptState::Issued)
+    }
+
+    /// Two phases: first the order is no longer offered, and after a grace for money on its way it
+    /// is cancelled.
+    pub fn at_deadline(&self, now: Timestamp, grace: SignedDuration) -> Result<Deadline, Refusal> {
+        if self.order.status != Status::Pending {
+            return Err(Refusal::AlreadySettled(self.order.status));
+        }
+        let later = |after| now.saturating_add(after).unwrap_or(Timestamp::MAX);
+        if self.in_flight().is_some() || self.is_held() {
+            return Ok(Deadline::Wait { until: later(PATIENCE) });
+        }
+        if let Some(reason) = self.cancel_requested {
+            return Ok(Deadline::Cancel(reason));
+        }
+        if self.closing_since.is_none() && self.issued().next().is_some() {
+            return Ok(Deadline::Close { until: later(grace) });
+        }
+        Ok(Deadline::Cancel(CancelReason::Expired))
+    }
+}

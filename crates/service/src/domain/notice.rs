@@ -1,0 +1,178 @@
+//! What a rail says about money, and what follows from it. Pure.
+
+use super::{
+    AttemptId, AttemptState, BankReference, Centimos, Change, Dossier, PaymentAttempt, Proof,
+    Reason, ReferenceNumber, Refusal, Stamp, Status, Step,
+};
+
+/// A rail's word, already authenticated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    pub rail: String,
+    /// The rail's id of what happened: the same id and kind again is the same news again.
+    pub rail_payment_id: String,
+    pub about: About,
+    pub word: Word,
+    /// What the rail sent, byte for byte.
+    pub raw: Vec<u8>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum About {
+    Attempt(AttemptId),
+    Reference(BankReference),
+    /// Only the sandbox speaks of orders.
+    Order(ReferenceNumber),
+}
+
+impl std::fmt::Display for About {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Attempt(id) => write!(f, "attempt {}", id.as_str()),
+            Self::Reference(r) => write!(f, "entity {} reference {}", r.entity(), r.number()),
+            Self::Order(reference) => write!(f, "order {}", reference.as_str()),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word {
+    Paid(Centimos),
+    Refused(Reason),
+    /// Something happened, and the rail does not know yet what.
+    Unconfirmed,
+    /// Money that was paid was taken back.
+    Reversed(Centimos),
+}
+
+impl Word {
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Paid(_) => "payment",
+            Self::Refused(_) => "refusal",
+            Self::Unconfirmed => "unconfirmed",
+            Self::Reversed(_) => "reversal",
+        }
+    }
+
+    pub fn amount(&self) -> Centimos {
+        match self {
+            Self::Paid(amount) | Self::Reversed(amount) => *amount,
+            Self::Refused(_) | Self::Unconfirmed => Centimos::new(0),
+        }
+    }
+}
+
+/// Money, or news of it, that fits no open order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExceptionKind {
+    /// The order was cancelled before.
+    Late,
+    /// Not the amount of the order, which stays pending until an operator has decided.
+    Mismatch,
+    /// The order was paid before.
+    Excess,
+    /// Nobody knows what it is for.
+    Unmatched,
+    Reversal,
+}
+
+impl ExceptionKind {
+    pub const ALL: [Self; 5] =
+        [Self::Late, Self::Mismatch, Self::Excess, Self::Unmatched, Self::Reversal];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Late => "late",
+            Self::Mismatch => "mismatch",
+            Self::Excess => "excess",
+            Self::Unmatched => "unmatched",
+            Self::Reversal => "reversal",
+        }
+    }
+
+    pub fn from_text(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    /// Why money for an order that is no longer pending does not fit it.
+    pub fn of_settled(status: Status) -> Self {
+        match status {
+            Status::Cancelled => Self::Late,
+            Status::Confirmed | Status::Pending => Self::Excess,
+        }
+    }
+}
+
+/// What a notice does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// If the order is still pending; else it is an exception.
+    Confirm(Box<Change>),
+    /// If the attempt is still in that state; else it is old news.
+    Step(Box<Step>),
+    Exception {
+        kind: ExceptionKind,
+        detail: String,
+    },
+    /// Old news.
+    Nothing,
+}
+
+/// What the notice means for the order it is about, if there is one.
+pub fn weigh(
+    notice: &Notice,
+    about: Option<(&Dossier, Option<&PaymentAttempt>)>,
+    stamp: &Stamp,
+) -> Effect {
+    let Some((dossier, attempt)) = about else {
+        let detail = format!("{} for {}, which is not known", notice.word.kind(), notice.about);
+        return Effect::Exception { kind: ExceptionKind::Unmatched, detail };
+    };
+    match &notice.word {
+        Word::Paid(amount) => paid(notice, *amount, dossier, attempt, stamp),
+        Word::Reversed(amount) => Effect::Exception {
+            kind: ExceptionKind::Reversal,
+            detail: format!("{amount} kwanza were taken back"),
+        },
+        Word::Refused(reason) => match attempt.filter(|attempt| !attempt.state.is_over()) {
+            Some(open) => Effect::Step(Box::new(open.refused(reason.clone(), stamp.at))),
+            None => Effect::Nothing,
+        },
+        Word::Unconfirmed => match attempt {
+            Some(open)
+                if matches!(open.state, AttemptState::Issued | AttemptState::AwaitingPayer) =>
+            {
+                Effect::Step(Box::new(open.unknown(stamp.at)))
+            }
+            Some(_) | None => Effect::Nothing,
+        },
+    }
+}
+
+fn paid(
+    notice: &Notice,
+    amount: Centimos,
+    dossier: &Dossier,
+    attempt: Option<&PaymentAttempt>,
+    stamp: &Stamp,
+) -> Effect {
+    let proof = Proof {
+        rail: notice.rail.clone(),
+        rail_payment_id: notice.rail_payment_id.clone(),
+        amount,
+        attempt: attempt.map(|attempt| attempt.id.clone()),
+    };
+    let confirmed =
+        dossier.order.clone().pending().and_then(|open| open.confirm(&proof, stamp.clone()));
+    match confirmed {
+        Ok(change) => Effect::Confirm(Box::new(change)),
+        Err(refusal) => {
+            let kind = match refusal {
+                Refusal::AlreadySettled(status) => ExceptionKind::of_settled(status),
+                Refusal::AmountDiffers { .. } => ExceptionKind::Mismatch,
+            };
+            Effect::Exception { kind, detail: refusal.to_string() }
+        }
+    }
+}

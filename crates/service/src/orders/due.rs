@@ -1,0 +1,78 @@
+//! What the clock brings: deadlines, attempts to follow, simulated rails, queues to read.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::expire::expire;
+use super::follow::follow;
+use super::settle;
+use crate::app::App;
+use crate::store::{Due, DueWork, Received, StoreError};
+
+/// Taken from the store at once; whatever is due stays there until it is done.
+const BATCH: usize = 256;
+/// How often a rail's queue is read.
+const QUEUE_PERIOD: SignedDuration = SignedDuration::from_secs(60);
+
+/// Does all that is due, in the order of its time.
+pub async fn run_due(app: &App) -> Result<(), StoreError> {
+    loop {
+        let due = app.store.due(app.clock.now(), BATCH).await?;
+        let mut failed = 0;
+        for item in &due {
+            if let Err(fault) = work_off(app, item).await {
+                failed += 1;
+                tracing::warn!(%fault, "something due could not be done; it is tried again");
+            }
+        }
+        // What failed is still there, and would be taken again and again.
+        if due.len() < BATCH || failed == due.len() {
+            return Ok(());
+        }
+    }
+}
+
+/// When there is next something to do.
+pub async fn next_due(app: &App) -> Result<Option<Timestamp>, StoreError> {
+    let first = app.store.due(Timestamp::MAX, 1).await?;
+    Ok(first.first().map(|due| due.at))
+}
+
+async fn work_off(app: &App, due: &Due) -> Result<(), StoreError> {
+    match &due.work {
+        DueWork::Order(reference) => expire(app, reference).await,
+        DueWork::Attempt { id, reference_number } => {
+            follow(app, id, reference_number, due.at).await
+        }
+        DueWork::Forecast { id, notice } => {
+            // The effect first: should we end between the two, the notice is a duplicate.
+            settle(app, notice.clone(), "").await?;
+            app.store.forget_forecast(*id).await
+        }
+        DueWork::Queue { rail } => read_queue(app, rail, due.at).await,
+    }
+}
+
+async fn read_queue(app: &App, name: &str, due_at: Timestamp) -> Result<(), StoreError> {
+    let next = app.clock.now().saturating_add(QUEUE_PERIOD).unwrap_or(Timestamp::MAX);
+    if !app.store.set_queue_due(name, Some(due_at), next).await? {
+        return Ok(());
+    }
+    let Some(rail) = app.rails.named(name) else { return Ok(()) };
+    let payments = match rail.drain().await {
+        Ok(payments) => payments,
+        Err(fault) => {
+            tracing::warn!(rail = name, %fault, "the queue of a rail could not be read");
+            return Ok(());
+        }
+    };
+    for notice in payments {
+        let id = notice.rail_payment_id.clone();
+        let received = settle(app, notice, "").await?;
+        debug_assert_ne!(received, Received::Changed);
+        // Stored first, acknowledged second.
+        if let Err(fault) = rail.ack(&id).await {
+            tracing::warn!(rail = name, %fault, "a payment could not be acknowledged");
+        }
+    }
+    Ok(())
+}

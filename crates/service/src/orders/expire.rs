@@ -1,0 +1,53 @@
+//! An order whose time has come: no longer offered, then cancelled. A payment that is on its way
+//! wins until the very end.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Cancelling, Request, cancel, withdraw};
+use crate::app::App;
+use crate::domain::{Deadline, Environment, ReferenceNumber};
+use crate::store::StoreError;
+
+/// For money that was paid in time and is on its way.
+const GRACE: SignedDuration = SignedDuration::from_mins(10);
+const SANDBOX_GRACE: SignedDuration = SignedDuration::from_secs(5);
+
+pub async fn expire(app: &App, reference: &ReferenceNumber) -> Result<(), StoreError> {
+    let now = app.clock.now();
+    let Some(dossier) = app.store.dossier(reference).await? else { return Ok(()) };
+    if now < dossier.order.expires_at {
+        return Ok(());
+    }
+    let grace = match app.environment {
+        Environment::Sandbox => SANDBOX_GRACE,
+        Environment::Production => GRACE,
+    };
+    match dossier.at_deadline(now, grace) {
+        Err(_) => Ok(()),
+        Ok(Deadline::Close { until }) => {
+            app.store.postpone(reference, until, Some(now)).await?;
+            withdraw(app, &dossier);
+            Ok(())
+        }
+        Ok(Deadline::Wait { until }) => app.store.postpone(reference, until, Some(now)).await,
+        Ok(Deadline::Cancel(reason)) => {
+            let outcome = cancel(app, reference, reason, &Request::service()).await?;
+            if outcome == Cancelling::Waits {
+                // An attempt slipped in; its end wakes the order.
+                app.store.postpone(reference, later(now), None).await?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The same at once, without the grace: what the sandbox calls `expire`.
+pub async fn expire_now(app: &App, reference: &ReferenceNumber) -> Result<(), StoreError> {
+    let now = app.clock.now();
+    app.store.postpone(reference, now, Some(now)).await?;
+    expire(app, reference).await
+}
+
+fn later(now: Timestamp) -> Timestamp {
+    now.saturating_add(GRACE).unwrap_or(Timestamp::MAX)
+}

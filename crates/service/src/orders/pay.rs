@@ -1,0 +1,181 @@
+//! The payer chooses how to pay: an attempt is stored, then its rail is called.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::Request;
+use crate::app::App;
+use crate::domain::{
+    AttemptId, AttemptState, BankReference, Dossier, EventId, Instrument, Lane, Opening, Order,
+    PayRefusal, PaymentAttempt, PaymentMethod, PhoneNumber, ReferenceNumber, Step,
+};
+use crate::rails::{Accepted, Answer, CODE_LIFE, Given, How, Rail, Simulator, Start};
+use crate::store::{NewAttempt, PendingEvent, Started, Stepped, StoreError};
+
+/// How the payer wants to pay.
+#[derive(Clone, Debug)]
+pub enum Choice {
+    Push(PhoneNumber),
+    Reference { life: SignedDuration },
+    Code,
+}
+
+impl Choice {
+    pub fn method(&self) -> PaymentMethod {
+        match self {
+            Self::Push(_) => PaymentMethod::ExpressWallet,
+            Self::Reference { .. } => PaymentMethod::BankReference,
+            Self::Code => PaymentMethod::Direct,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PayError {
+    #[error(transparent)]
+    Refused(#[from] PayRefusal),
+    #[error("no rail offers this method for this amount")]
+    NotOffered,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The payer has this long to answer a push.
+const PUSH_WINDOW: SignedDuration = SignedDuration::from_secs(90);
+/// When a call whose end nobody saw is asked about.
+const CALL_LOST_AFTER: SignedDuration = SignedDuration::from_secs(60);
+/// A quick rail is waited for; a slow one answers while the payer reads.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Somebody else's attempt, or a number that is taken.
+const TRIES: usize = 8;
+
+/// The order with the attempt that is under way, new or not.
+pub async fn pay(
+    app: &App,
+    reference: &ReferenceNumber,
+    choice: &Choice,
+    request: &Request,
+) -> Result<Dossier, PayError> {
+    for _ in 0..TRIES {
+        let dossier = read(app, reference).await?;
+        if let Opening::Show(_) = dossier.open(choice.method(), app.clock.now())? {
+            return Ok(dossier);
+        }
+        let rail = app.rails.offering(choice.method(), dossier.order.terms.amount);
+        let rail = Arc::clone(rail.ok_or(PayError::NotOffered)?);
+        let (new, start) = prepare(app, &dossier.order, &rail, choice, request);
+        let attempt = new.attempt.clone();
+        if app.store.start_attempt(new).await? != Started::New {
+            continue;
+        }
+        // The payer may close the window: the call goes on and its answer is stored.
+        let call = tokio::spawn(call(app.clone(), rail, dossier.order, attempt, start));
+        let _ = tokio::time::timeout(ANSWER_TIMEOUT, call).await;
+        return Ok(read(app, reference).await?);
+    }
+    Err(StoreError::Unavailable("the order kept changing".into()).into())
+}
+
+async fn read(app: &App, reference: &ReferenceNumber) -> Result<Dossier, StoreError> {
+    app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))
+}
+
+fn prepare(
+    app: &App,
+    order: &Order,
+    rail: &Rail,
+    choice: &Choice,
+    request: &Request,
+) -> (NewAttempt, Start) {
+    let now = app.clock.now();
+    let (how, instrument, life) = match choice {
+        Choice::Push(phone) => {
+            let instrument = Instrument::Push {
+                phone_masked: phone.masked(),
+                phone_sealed: app.keys.seal(&phone.e164(), app.random.bytes()),
+            };
+            (How::Push(phone.clone()), instrument, PUSH_WINDOW)
+        }
+        Choice::Reference { life } => {
+            let kept = BankReference::draw(Simulator::ENTITY, app.random.bytes())
+                .expect("the entity has five digits");
+            (How::Reference(kept.clone()), Instrument::Reference(Some(kept)), *life)
+        }
+        Choice::Code => (How::Code, Instrument::Code(None), CODE_LIFE),
+    };
+    let after = |time: SignedDuration| now.saturating_add(time).unwrap_or(Timestamp::MAX);
+    let attempt = PaymentAttempt {
+        id: AttemptId::assign(app.random.bytes()),
+        application: order.application,
+        reference_number: order.reference_number.clone(),
+        rail: rail.name().to_owned(),
+        instrument,
+        state: AttemptState::Submitted,
+        reason: None,
+        rail_id: None,
+        created_at: now,
+        deadline: after(life),
+        due_at: Some(after(CALL_LOST_AFTER)),
+        polls: 0,
+    };
+    let start = Start {
+        attempt: attempt.id.clone(),
+        amount: order.terms.amount,
+        label: order.terms.name.as_str().to_owned(),
+        deadline: attempt.deadline,
+        now,
+        how,
+    };
+    let reserve = match &start.how {
+        How::Reference(kept) => Some(kept.clone()),
+        How::Push(_) | How::Code => None,
+    };
+    (NewAttempt { attempt, reserve, request_id: request.request_id.clone() }, start)
+}
+
+/// What the rail answers is stored, whoever still waits for it.
+async fn call(app: App, rail: Arc<Rail>, order: Order, attempt: PaymentAttempt, start: Start) {
+    let answer = rail.start(&start).await;
+    let now = app.clock.now();
+    let step = match answer {
+        Answer::Accepted(accepted) => live(&app, &order, &attempt, accepted),
+        Answer::Refused(reason) => attempt.refused(reason, now),
+        Answer::Unknown => attempt.unknown(now),
+    };
+    let lane = step.event.as_ref().map(|event| Lane::of(order.application, &event.webhook_url));
+    match (app.store.step(step).await, lane) {
+        (Ok(Stepped::Done { announced: true }), Some(lane)) => app.outbox_bell.ring(lane),
+        (Ok(_), _) => {}
+        // The attempt is due again in a minute, and then its rail is asked.
+        (Err(fault), _) => tracing::warn!(%fault, "a rail's answer could not be stored"),
+    }
+}
+
+/// The instrument can be paid now: the moment the merchant hears of `PEN`.
+fn live(app: &App, order: &Order, attempt: &PaymentAttempt, accepted: Accepted) -> Step {
+    let now = app.clock.now();
+    let deadline = accepted.deadline.unwrap_or(attempt.deadline);
+    let (to, instrument, due_at) = match accepted.given {
+        Given::Push => (AttemptState::AwaitingPayer, attempt.instrument.clone(), Some(deadline)),
+        // Its deadline is the order's.
+        Given::Reference(bank) => (AttemptState::Issued, Instrument::Reference(Some(bank)), None),
+        Given::Code(code) => (AttemptState::Issued, Instrument::Code(Some(code)), Some(deadline)),
+    };
+    let known = app.directory.known();
+    let told_now = known
+        .application_by_id(order.application)
+        .is_some_and(|application| application.pending_event == PendingEvent::Instrument);
+    let event =
+        told_now.then(|| order.pending_event(EventId::assign(now, app.random.bytes()), now));
+    Step {
+        rail_id: Some(accepted.rail_id),
+        instrument,
+        deadline,
+        due_at,
+        event,
+        forecast: accepted.forecast,
+        ..attempt.step(to, now)
+    }
+}

@@ -1,0 +1,113 @@
+//! An operator deals with money that fits no order, and says why.
+
+use super::{Cancelling, Landed, Request, cancel, commit, stamp};
+use crate::app::App;
+use crate::domain::{Actor, AttemptState, CancelReason, ExceptionKind, Reason, ReferenceNumber};
+use crate::store::{ExceptionFilter, ExceptionRecord, Resolved, StoreError};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resolution {
+    /// Another amount is taken for the full one: the order is paid.
+    Accept,
+    /// The money went back. An order that was held for it is cancelled.
+    Refund,
+    /// Nothing is to be done.
+    Dismiss,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    #[error("there is no exception {0}")]
+    NotFound(i64),
+    #[error("it was resolved already by {by}: {resolution}")]
+    Already { by: String, resolution: String },
+    #[error("only a mismatch of a pending order can be accepted")]
+    NotAcceptable,
+    #[error("the order is held for it: accept it or refund it")]
+    Held,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+pub async fn resolve(
+    app: &App,
+    id: i64,
+    resolution: Resolution,
+    operator: &str,
+    why: &str,
+) -> Result<ExceptionRecord, ResolveError> {
+    let exception = find(app, id).await?;
+    if let Some(Resolved { by, resolution, .. }) = exception.resolved {
+        return Err(ResolveError::Already { by, resolution });
+    }
+    let request =
+        Request { actor: Actor::Operator(operator.to_owned()), request_id: String::new() };
+    let held = held(app, &exception).await?;
+    match (resolution, held) {
+        (Resolution::Accept, Some(reference)) => accept(app, &reference, why, &request).await?,
+        (Resolution::Accept, None) => return Err(ResolveError::NotAcceptable),
+        (Resolution::Refund, Some(reference)) => give_up(app, &reference, &request).await?,
+        (Resolution::Dismiss, Some(_)) => return Err(ResolveError::Held),
+        (Resolution::Refund | Resolution::Dismiss, None) => {}
+    }
+    let word = match resolution {
+        Resolution::Accept => "accepted",
+        Resolution::Refund => "refunded",
+        Resolution::Dismiss => "dismissed",
+    };
+    let resolved = Resolved {
+        at: app.clock.now(),
+        by: request.actor.to_string(),
+        resolution: format!("{word}: {why}"),
+    };
+    app.store.resolve_exception(id, resolved).await?;
+    find(app, id).await
+}
+
+async fn find(app: &App, id: i64) -> Result<ExceptionRecord, ResolveError> {
+    let filter = ExceptionFilter { id: Some(id), resolved_too: true, ..Default::default() };
+    app.store.exceptions(filter, 1).await?.pop().ok_or(ResolveError::NotFound(id))
+}
+
+/// The pending order that waits for this decision.
+async fn held(
+    app: &App,
+    exception: &ExceptionRecord,
+) -> Result<Option<ReferenceNumber>, StoreError> {
+    let (ExceptionKind::Mismatch, Some(reference)) = (exception.kind, &exception.reference_number)
+    else {
+        return Ok(None);
+    };
+    let dossier = app.store.dossier(reference).await?;
+    Ok(dossier.filter(|d| d.order.clone().pending().is_ok()).map(|_| reference.clone()))
+}
+
+async fn accept(
+    app: &App,
+    reference: &ReferenceNumber,
+    why: &str,
+    request: &Request,
+) -> Result<(), ResolveError> {
+    let dossier = app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))?;
+    let pending = dossier.order.pending().map_err(|_| ResolveError::NotAcceptable)?;
+    match commit(app, pending.accept(why, stamp(app, request))).await? {
+        Landed::Done => Ok(()),
+        Landed::Lost(_) | Landed::InFlight => Err(ResolveError::NotAcceptable),
+    }
+}
+
+/// The attempt is over and its money went back: the order ends too.
+async fn give_up(
+    app: &App,
+    reference: &ReferenceNumber,
+    request: &Request,
+) -> Result<(), ResolveError> {
+    let dossier = app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))?;
+    for attempt in dossier.attempts.iter().filter(|a| a.state == AttemptState::Held) {
+        let refunded = Reason::Other("refunded".into());
+        app.store.step(attempt.refused(refunded, app.clock.now())).await?;
+    }
+    match cancel(app, reference, CancelReason::Operator, request).await? {
+        Cancelling::Settled(_) | Cancelling::Waits => Ok(()),
+    }
+}

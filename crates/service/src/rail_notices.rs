@@ -1,0 +1,66 @@
+//! POST /rails/{connector}/notify: a connector tells what its acquirer told it.
+//!
+//! Authenticated first; then stored with its effect; then acknowledged. Who is answered 2xx may
+//! forget the notice.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::http::{ApiError, Exchange, FieldFault, Issue, Reply, read_json_bytes};
+use crate::orders;
+use crate::rails::Rail;
+use crate::store::Received;
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/rails/{connector}/notify", post(notify))
+}
+
+#[derive(Serialize)]
+struct NoticeReply {
+    /// `applied`, `exception` or `duplicate`: what became of it.
+    outcome: &'static str,
+}
+
+async fn notify(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    axum::Extension(exchange): axum::Extension<Exchange>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    match receive(&app, &name, &exchange, &headers, body).await {
+        Ok(reply) => reply.into_response(),
+        Err(fault) => fault.into_response(),
+    }
+}
+
+async fn receive(
+    app: &App,
+    name: &str,
+    exchange: &Exchange,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Reply<NoticeReply>, ApiError> {
+    let raw = read_json_bytes(headers, body).await?;
+    // A rail that does not exist looks like one whose signature is wrong.
+    let Some(Rail::Connector(connector)) = app.rails.named(name).map(|rail| &**rail) else {
+        return Err(ApiError::InvalidSignature);
+    };
+    let notice = connector.receive(headers, &raw).map_err(|_| ApiError::InvalidSignature)?;
+    let notice = notice.ok_or_else(|| {
+        ApiError::InvalidBody(vec![FieldFault::new("body", Issue::NotAJsonObject)])
+    })?;
+    let received = orders::settle(app, notice, &exchange.request_id).await?;
+    let outcome = match received {
+        Received::Confirmed | Received::Noted | Received::Changed => "applied",
+        Received::Exception(_) => "exception",
+        Received::Duplicate => "duplicate",
+    };
+    Ok(Reply::ok(NoticeReply { outcome }))
+}

@@ -1,0 +1,220 @@
+//! A rail that is a process of its own, spoken to over signed HTTP.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::{Method, Request};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use url::Url;
+
+use super::wire::{
+    AckRequest, AnswerReply, AttemptRequest, CapabilitiesReply, DrainReply, NoRequest,
+    NotAuthentic, Signature, StartRequest, StatementLine, StatementReply, StatementRequest, notice,
+    sign, verify,
+};
+use super::{Answer, Capabilities, Outcome, Start};
+use crate::config::RailConfig;
+use crate::domain::{Instrument, Notice, PaymentAttempt};
+
+/// A rail may hold a call while the payer decides; ours does not wait for that, only for the rail
+/// to take note.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectorError {
+    #[error("the secret of rail {0} must be whsec_ and base64, as \"svc keygen --rail\" prints it")]
+    Secret(String),
+    #[error("TLS cannot be set up: {0}")]
+    Tls(String),
+    #[error("the connector did not answer: {0}")]
+    Silent(String),
+}
+
+pub struct Connector {
+    name: String,
+    url: Url,
+    secret: SecretString,
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    capabilities: RwLock<Option<Arc<Capabilities>>>,
+    calls: std::sync::atomic::AtomicU64,
+}
+
+impl Connector {
+    pub(super) fn new(config: &RailConfig) -> Result<Self, ConnectorError> {
+        let probe = sign(config.secret.expose_secret(), "probe", Timestamp::UNIX_EPOCH, b"");
+        if probe.is_none() {
+            return Err(ConnectorError::Secret(config.name.clone()));
+        }
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls()?)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
+        let client = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .build(connector);
+        Ok(Self {
+            name: config.name.clone(),
+            url: config.url.clone(),
+            secret: config.secret.clone(),
+            client,
+            capabilities: RwLock::new(None),
+            calls: std::sync::atomic::AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn capabilities(&self) -> Option<Arc<Capabilities>> {
+        self.capabilities.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks what the rail can do; what was known stays until it answers.
+    pub async fn refresh(&self) -> Result<(), ConnectorError> {
+        let reply: CapabilitiesReply = self.call("capabilities", &NoRequest {}).await?;
+        let known = Some(Arc::new(reply.read()));
+        *self.capabilities.write().unwrap_or_else(PoisonError::into_inner) = known;
+        Ok(())
+    }
+
+    /// No answer, or one that makes no sense, is `Unknown`: the rail may have done it.
+    pub(super) async fn start(&self, start: &Start) -> Answer {
+        let (path, request) = StartRequest::of(start);
+        match self.call::<_, AnswerReply>(path, &request).await {
+            Ok(reply) => reply.answer(&start.how),
+            Err(fault) => {
+                tracing::warn!(rail = self.name, %fault, "an attempt may or may not have started");
+                Answer::Unknown
+            }
+        }
+    }
+
+    pub(super) async fn query(&self, attempt: &PaymentAttempt) -> Outcome {
+        let asked = self.call::<_, AnswerReply>("query", &about(attempt)).await;
+        asked.map_or(Outcome::Unknown, AnswerReply::outcome)
+    }
+
+    pub(super) async fn revoke(&self, attempt: &PaymentAttempt) -> bool {
+        let asked = self.call::<_, AnswerReply>("revoke-reference", &about(attempt)).await;
+        asked.is_ok_and(|reply| reply.is_accepted())
+    }
+
+    pub(super) async fn drain(&self) -> Result<Vec<Notice>, ConnectorError> {
+        let reply: DrainReply = self.call("drain", &NoRequest {}).await?;
+        Ok(reply.read(&self.name))
+    }
+
+    pub(super) async fn ack(&self, rail_payment_id: &str) -> Result<(), ConnectorError> {
+        let _: AnswerReply = self.call("ack", &AckRequest { rail_payment_id }).await?;
+        Ok(())
+    }
+
+    pub(super) async fn statement(&self, date: &str) -> Result<Vec<StatementLine>, ConnectorError> {
+        let reply: StatementReply = self.call("statement", &StatementRequest { date }).await?;
+        Ok(reply.lines)
+    }
+
+    /// A notice of this connector, if its signature is right; then `None` if it makes no sense.
+    pub fn receive(&self, headers: &HeaderMap, raw: &[u8]) -> Result<Option<Notice>, NotAuthentic> {
+        let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let given = Signature {
+            id: text("webhook-id").ok_or(NotAuthentic)?,
+            timestamp: text("webhook-timestamp").ok_or(NotAuthentic)?,
+            signature: text("webhook-signature").ok_or(NotAuthentic)?,
+        };
+        verify(self.secret.expose_secret(), &given, raw)?;
+        Ok(notice(&self.name, raw))
+    }
+
+    async fn call<Asked: Serialize, Reply: DeserializeOwned>(
+        &self,
+        path: &str,
+        asked: &Asked,
+    ) -> Result<Reply, ConnectorError> {
+        let silent = |fault: &dyn std::fmt::Display| ConnectorError::Silent(fault.to_string());
+        let body = serde_json::to_vec(asked).map_err(|fault| silent(&fault))?;
+        let request = self.request(path, body).map_err(|fault| silent(&fault))?;
+        let exchange = async {
+            let answer = self.client.request(request).await.map_err(|fault| silent(&fault))?;
+            let status = answer.status();
+            let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX);
+            let bytes = body.collect().await.map_err(|fault| silent(&fault))?.to_bytes();
+            if !status.is_success() {
+                return Err(silent(&format!("status {}", status.as_u16())));
+            }
+            serde_json::from_slice(&bytes).map_err(|fault| silent(&fault))
+        };
+        match tokio::time::timeout(CALL_TIMEOUT, exchange).await {
+            Ok(answered) => answered,
+            Err(_) => Err(silent(&"no answer in time")),
+        }
+    }
+
+    fn request(
+        &self,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+        let number = self.calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let id = format!("call_{number}");
+        let at = real_time();
+        let signature = sign(self.secret.expose_secret(), &id, at, &body).unwrap_or_default();
+        Request::builder()
+            .method(Method::POST)
+            .uri(format!("{}/{path}", self.url.as_str().trim_end_matches('/')))
+            .header(CONTENT_TYPE, "application/json")
+            .header("webhook-id", id)
+            .header("webhook-timestamp", at.as_second())
+            .header("webhook-signature", signature)
+            .body(Full::new(Bytes::from(body)))
+    }
+}
+
+/// Connectors live in real time, whatever the clock of a sandbox says.
+#[expect(clippy::disallowed_methods, reason = "a signature towards another process is of its time")]
+fn real_time() -> Timestamp {
+    Timestamp::now()
+}
+
+fn about(attempt: &PaymentAttempt) -> AttemptRequest<'_> {
+    let reference = match &attempt.instrument {
+        Instrument::Reference(reference) => reference.as_ref(),
+        Instrument::Push { .. } | Instrument::Code(_) => None,
+    };
+    AttemptRequest {
+        attempt_id: attempt.id.as_str(),
+        rail_id: attempt.rail_id.as_deref(),
+        entity: reference.map(crate::domain::BankReference::entity),
+        reference: reference.map(crate::domain::BankReference::number),
+    }
+}
+
+/// The machine's trust store.
+fn tls() -> Result<rustls::ClientConfig, ConnectorError> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|fault| ConnectorError::Tls(fault.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(config)
+}

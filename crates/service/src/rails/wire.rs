@@ -1,0 +1,278 @@
+//! The contract on the wire, for connectors that are processes of their own (docs/rails.md).
+//!
+//! Both directions are signed as Standard Webhooks are, with a secret of the connector's own.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Accepted, Answer, Capabilities, Given, How, MethodTerms, Outcome, Start};
+use crate::domain::{
+    About, AttemptId, BankReference, Centimos, EventId, Kwanza, Notice, PaymentMethod, Reason,
+    WalletCode, Word, sign_standard,
+};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StartRequest<'a> {
+    attempt_id: &'a str,
+    amount: i64,
+    currency: &'static str,
+    label: &'a str,
+    deadline: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phone: Option<String>,
+    /// Kept for this attempt, should the rail let us choose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<&'a str>,
+}
+
+impl<'a> StartRequest<'a> {
+    pub(super) fn of(start: &'a Start) -> (&'static str, Self) {
+        let (path, phone, reference) = match &start.how {
+            How::Push(phone) => ("start-push", Some(phone.e164()), None),
+            How::Reference(kept) => ("issue-reference", None, Some(kept.number())),
+            How::Code => ("start-code", None, None),
+        };
+        let request = Self {
+            attempt_id: start.attempt.as_str(),
+            amount: start.amount.get(),
+            currency: "AOA",
+            label: &start.label,
+            deadline: start.deadline.to_string(),
+            phone,
+            reference,
+        };
+        (path, request)
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AttemptRequest<'a> {
+    pub attempt_id: &'a str,
+    pub rail_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entity: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AckRequest<'a> {
+    pub rail_payment_id: &'a str,
+}
+
+#[derive(Serialize)]
+pub(super) struct StatementRequest<'a> {
+    pub date: &'a str,
+}
+
+#[derive(Serialize)]
+pub(super) struct NoRequest {}
+
+/// `accepted`, `refused` or `unknown`; whatever else is unknown too.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AnswerReply {
+    answer: String,
+    rail_id: Option<String>,
+    reason: Option<String>,
+    entity: Option<String>,
+    reference: Option<String>,
+    code: Option<String>,
+    link: Option<String>,
+    deadline: Option<String>,
+    rail_payment_id: Option<String>,
+    amount: Option<serde_json::Value>,
+}
+
+impl AnswerReply {
+    fn reason(&self) -> Reason {
+        Reason::from_text(self.reason.as_deref().unwrap_or("other"))
+    }
+
+    /// What it gives must be what was asked for, else nobody knows what the rail did.
+    pub(super) fn answer(self, how: &How) -> Answer {
+        match self.answer.as_str() {
+            "refused" => Answer::Refused(self.reason()),
+            "accepted" => self.accepted(how).map_or(Answer::Unknown, Answer::Accepted),
+            _ => Answer::Unknown,
+        }
+    }
+
+    fn accepted(self, how: &How) -> Option<Accepted> {
+        let given = match how {
+            How::Push(_) => Given::Push,
+            How::Reference(kept) => Given::Reference(
+                BankReference::parse(
+                    self.entity.as_deref().unwrap_or(kept.entity()),
+                    self.reference.as_deref().unwrap_or(kept.number()),
+                )
+                .ok()?,
+            ),
+            How::Code => Given::Code(WalletCode { code: self.code?, link: self.link? }),
+        };
+        let deadline = match self.deadline {
+            Some(text) => Some(text.parse::<Timestamp>().ok()?),
+            None => None,
+        };
+        Some(Accepted { rail_id: self.rail_id?, given, deadline, forecast: Vec::new() })
+    }
+
+    pub(super) fn outcome(self) -> Outcome {
+        match self.answer.as_str() {
+            "refused" => Outcome::Refused(self.reason()),
+            "accepted" => match (self.rail_payment_id, amount(self.amount.as_ref())) {
+                (Some(rail_payment_id), Some(amount)) => Outcome::Paid { rail_payment_id, amount },
+                _ => Outcome::Unknown,
+            },
+            _ => Outcome::Unknown,
+        }
+    }
+
+    pub(super) fn is_accepted(&self) -> bool {
+        self.answer == "accepted"
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CapabilitiesReply {
+    methods: Vec<MethodReply>,
+    #[serde(default)]
+    can_revoke: bool,
+    #[serde(default)]
+    can_query: bool,
+    #[serde(default)]
+    has_queue: bool,
+}
+
+#[derive(Deserialize)]
+struct MethodReply {
+    code: String,
+    min: Option<i64>,
+    max: Option<i64>,
+}
+
+impl CapabilitiesReply {
+    /// Methods we do not know are not offered.
+    pub(super) fn read(self) -> Capabilities {
+        let terms = |reply: MethodReply| {
+            let method = PaymentMethod::from_code(&reply.code)?;
+            let (min, max) = (reply.min.unwrap_or(1), reply.max.unwrap_or(Kwanza::MAX));
+            Some(MethodTerms { method, min, max })
+        };
+        Capabilities {
+            methods: self.methods.into_iter().filter_map(terms).collect(),
+            can_revoke: self.can_revoke,
+            can_query: self.can_query,
+            has_queue: self.has_queue,
+        }
+    }
+}
+
+/// What a connector sends us, or keeps in its queue.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NoticeBody {
+    rail_payment_id: String,
+    attempt_id: Option<String>,
+    entity: Option<String>,
+    reference: Option<String>,
+    kind: String,
+    amount: Option<serde_json::Value>,
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct DrainReply {
+    payments: Vec<Box<serde_json::value::RawValue>>,
+}
+
+impl DrainReply {
+    /// What cannot be read stays in the queue, where a person will find it.
+    pub(super) fn read(self, rail: &str) -> Vec<Notice> {
+        self.payments.iter().filter_map(|raw| notice(rail, raw.get().as_bytes())).collect()
+    }
+}
+
+/// One line of a day's statement.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct StatementLine {
+    pub rail_payment_id: String,
+    pub attempt_id: Option<String>,
+    pub entity: Option<String>,
+    pub reference: Option<String>,
+    pub kind: String,
+    pub amount: String,
+    pub occurred_at: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct StatementReply {
+    pub lines: Vec<StatementLine>,
+}
+
+/// The longest id a rail may give a payment.
+const PAYMENT_ID_CHARS_MAX: usize = 128;
+
+/// A notice from its bytes, which are kept.
+pub(super) fn notice(rail: &str, raw: &[u8]) -> Option<Notice> {
+    let body: NoticeBody = serde_json::from_slice(raw).ok()?;
+    let id = body.rail_payment_id;
+    if id.is_empty() || id.len() > PAYMENT_ID_CHARS_MAX || id.chars().any(char::is_control) {
+        return None;
+    }
+    let about = match (&body.attempt_id, &body.entity, &body.reference) {
+        (Some(attempt), _, _) => About::Attempt(AttemptId::parse(attempt)?),
+        (None, Some(entity), Some(number)) => {
+            About::Reference(BankReference::parse(entity, number).ok()?)
+        }
+        _ => return None,
+    };
+    let word = match body.kind.as_str() {
+        "payment" => Word::Paid(amount(body.amount.as_ref())?),
+        "reversal" => Word::Reversed(amount(body.amount.as_ref())?),
+        "refusal" => Word::Refused(Reason::from_text(body.reason.as_deref().unwrap_or("other"))),
+        "unconfirmed" => Word::Unconfirmed,
+        _ => return None,
+    };
+    Some(Notice { rail: rail.to_owned(), rail_payment_id: id, about, word, raw: raw.to_vec() })
+}
+
+/// Rails send amounts as texts and as numbers; both are read digit by digit.
+fn amount(value: Option<&serde_json::Value>) -> Option<Centimos> {
+    match value? {
+        serde_json::Value::String(text) => Centimos::parse(text),
+        serde_json::Value::Number(number) => Centimos::parse(&number.to_string()),
+        _ => None,
+    }
+}
+
+/// The three headers of a signed message.
+pub(super) struct Signature<'a> {
+    pub id: &'a str,
+    pub timestamp: &'a str,
+    pub signature: &'a str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the signature is missing or wrong")]
+pub struct NotAuthentic;
+
+pub(super) fn sign(secret: &str, id: &str, at: Timestamp, body: &[u8]) -> Option<String> {
+    sign_standard(secret, &EventId::restore(id.to_owned()), at, body)
+}
+
+/// A repeated message is authentic too: it is told apart by the payment's id, not by its age.
+pub(super) fn verify(secret: &str, given: &Signature<'_>, body: &[u8]) -> Result<(), NotAuthentic> {
+    let at = given.timestamp.parse().ok().and_then(|s| Timestamp::from_second(s).ok());
+    let expected = at.and_then(|at| sign(secret, given.id, at, body)).ok_or(NotAuthentic)?;
+    let right = given.signature.split(' ').any(|one| {
+        aws_lc_rs::constant_time::verify_slices_are_equal(one.as_bytes(), expected.as_bytes())
+            .is_ok()
+    });
+    if right { Ok(()) } else { Err(NotAuthentic) }
+}

@@ -1,0 +1,133 @@
+//! GET and POST /sandbox/clock: what time the sandbox thinks it is, and a way to tomorrow.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::http::{ApiError, Body, Caller, Envelope, ErrorReply, Issue, Reply, field};
+use crate::orders;
+use crate::store::StoreError;
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ClockRequest {
+    /// How far to move the clock, at most 400 days.
+    #[schema(required, example = 86400, minimum = 1, maximum = 34_560_000)]
+    advance_seconds: Option<serde_json::Value>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ClockData {
+    /// The sandbox's time.
+    #[schema(example = "2026-11-16T09:00:00Z")]
+    now: String,
+    /// How far it is ahead of the machine's.
+    #[schema(example = 86400)]
+    ahead_seconds: i64,
+    /// `false` while the sandbox is still on its way; ask again.
+    arrived: bool,
+}
+
+const ADVANCE_SECONDS_MAX: i64 = 400 * 86_400;
+/// A journey with many stops goes on after this; its caller is told.
+const ANSWER_AFTER: Duration = Duration::from_secs(8);
+
+/// The sandbox's time.
+#[utoipa::path(
+    get,
+    path = "/sandbox/clock",
+    tag = "Sandbox",
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The time", body = Envelope<ClockData>),
+        (status = 401, description = "`invalid_token`", body = ErrorReply),
+        (status = 429, description = "`rate_limited`", body = ErrorReply),
+        (status = 503, description = "`storage_unavailable`: repeat the same call", body = ErrorReply),
+    )
+)]
+pub(super) async fn clock(State(app): State<App>, _caller: Caller) -> Reply<ClockData> {
+    Reply::ok(reading(&app, app.travel.try_lock().is_ok()))
+}
+
+/// Moves the clock of the whole sandbox. Every deadline and every retry on the way happens at its
+/// own moment, in order.
+#[utoipa::path(
+    post,
+    path = "/sandbox/clock",
+    tag = "Sandbox",
+    security(("bearer" = [])),
+    request_body = ClockRequest,
+    responses(
+        (status = 200, description = "The time on arrival", body = Envelope<ClockData>),
+        (status = 401, description = "`invalid_token`", body = ErrorReply),
+        (status = 400, description = "`malformed_request`: the body broke off", body = ErrorReply),
+        (status = 408, description = "`request_timeout`: the body did not arrive", body = ErrorReply),
+        (status = 413, description = "`payload_too_large`: more than 64 KiB", body = ErrorReply),
+        (status = 415, description = "`unsupported_media_type`", body = ErrorReply),
+        (status = 422, description = "`invalid_body`; `details` names each field", body = ErrorReply),
+        (status = 429, description = "`rate_limited`", body = ErrorReply),
+        (status = 503, description = "`storage_unavailable`: repeat the same call", body = ErrorReply),
+    )
+)]
+pub(super) async fn advance(
+    State(app): State<App>,
+    _caller: Caller,
+    Body(body): Body<ClockRequest>,
+) -> Result<Reply<ClockData>, ApiError> {
+    let by = parse(body)?;
+    let target = app.clock.now().saturating_add(by).unwrap_or(Timestamp::MAX);
+    // A caller that hangs up does not leave the sandbox between two times.
+    let journey = tokio::spawn(travel(app.clone(), target));
+    let arrived = match tokio::time::timeout(ANSWER_AFTER, journey).await {
+        Ok(Ok(outcome)) => {
+            outcome?;
+            true
+        }
+        Ok(Err(fault)) => return Err(ApiError::Internal(fault.to_string())),
+        Err(_) => false,
+    };
+    Ok(Reply::ok(reading(&app, arrived)))
+}
+
+/// From one moment at which something is due to the next.
+async fn travel(app: App, target: Timestamp) -> Result<(), StoreError> {
+    let _one_at_a_time = app.travel.lock().await;
+    loop {
+        orders::run_due(&app).await?;
+        let webhooks = app.outbox_bell.sent().await;
+        let orders = orders::next_due(&app).await?;
+        let next = webhooks.into_iter().chain(orders).min().unwrap_or(Timestamp::MAX);
+        let now = app.clock.now();
+        if now >= target {
+            return Ok(());
+        }
+        // Something that is due and stays so must not keep us from arriving.
+        let stop = if next <= now { target } else { next.min(target) };
+        app.clock.advance(stop.duration_since(now));
+        app.store.set_clock_ahead(app.clock.ahead()).await?;
+    }
+}
+
+fn reading(app: &App, arrived: bool) -> ClockData {
+    ClockData {
+        now: app.clock.now().to_string(),
+        ahead_seconds: app.clock.ahead().as_secs(),
+        arrived,
+    }
+}
+
+fn parse(body: ClockRequest) -> Result<SignedDuration, ApiError> {
+    let mut faults = Vec::new();
+    let seconds =
+        field(&mut faults, "advanceSeconds", body.advance_seconds, |given| match given.as_i64() {
+            None => Err(Issue::NotAnInteger),
+            Some(..=0) => Err(Issue::TooSmall),
+            Some(s) if s > ADVANCE_SECONDS_MAX => Err(Issue::TooLarge { max: ADVANCE_SECONDS_MAX }),
+            Some(s) => Ok(s),
+        });
+    seconds.map(SignedDuration::from_secs).ok_or(ApiError::InvalidBody(faults))
+}

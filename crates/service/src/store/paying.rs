@@ -1,0 +1,385 @@
+//! What goes in and out of the store about paying: attempts, notices, exceptions, and what is due.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Result, StoreError, time};
+use crate::domain::{
+    About, ApplicationId, AttemptId, AttemptState, BankReference, CancelReason, Centimos, Dossier,
+    Effect, ExceptionKind, Instrument, Notice, Order, PaymentAttempt, PaymentMethod, Reason,
+    ReferenceNumber, Stamp, WalletCode, Word,
+};
+
+/// An attempt about to be made; its rail is called once this is stored.
+#[derive(Clone, Debug)]
+pub struct NewAttempt {
+    pub attempt: PaymentAttempt,
+    /// The bank reference to keep for it.
+    pub reserve: Option<BankReference>,
+    pub request_id: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Started {
+    New,
+    /// The order is no longer as it was when this was decided: look again.
+    Lost,
+    /// The bank reference is another's, or was until lately: draw another one.
+    ReferenceTaken,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stepped {
+    Done {
+        /// The `PEN` event went into the outbox.
+        announced: bool,
+    },
+    /// The attempt is no longer in the state this step begins in.
+    Lost,
+}
+
+/// A notice and what it was found to mean.
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    pub notice: Notice,
+    pub application: Option<ApplicationId>,
+    pub reference_number: Option<ReferenceNumber>,
+    pub attempt: Option<AttemptId>,
+    pub effect: Effect,
+    /// Its event id also tells this call from another with the same notice.
+    pub stamp: Stamp,
+}
+
+/// What became of a notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    Confirmed,
+    /// Taken note of; the order stays as it is.
+    Noted,
+    Exception(ExceptionKind),
+    /// The same news again.
+    Duplicate,
+    /// The attempt moved on meanwhile: nothing was stored, look again.
+    Changed,
+}
+
+impl Receipt {
+    /// What was stored for it, when the call that did so is repeated.
+    pub(super) fn as_stored(&self, outcome: &str, exception: Option<&str>) -> Received {
+        match (&self.effect, exception.and_then(ExceptionKind::from_text)) {
+            (_, Some(kind)) => Received::Exception(kind),
+            (Effect::Confirm(_), None) if outcome == APPLIED => Received::Confirmed,
+            _ => Received::Noted,
+        }
+    }
+}
+
+pub(super) const APPLIED: &str = "applied";
+pub(super) const EXCEPTION: &str = "exception";
+
+/// How long a bank reference that died is kept from being given out again.
+pub(super) const REFERENCE_REST: SignedDuration = SignedDuration::from_hours(180 * 24);
+
+/// When a reference that dies now may be given out again.
+pub(super) fn free_at_ms(at: Timestamp) -> i64 {
+    at.saturating_add(REFERENCE_REST).unwrap_or(Timestamp::MAX).as_millisecond()
+}
+
+/// Something whose time has come.
+#[derive(Clone, Debug)]
+pub struct Due {
+    pub at: Timestamp,
+    pub work: DueWork,
+}
+
+#[derive(Clone, Debug)]
+pub enum DueWork {
+    Order(ReferenceNumber),
+    Attempt {
+        id: AttemptId,
+        reference_number: ReferenceNumber,
+    },
+    /// What a simulated rail says.
+    Forecast {
+        id: i64,
+        notice: Notice,
+    },
+    /// A rail's queue is to be read.
+    Queue {
+        rail: String,
+    },
+}
+
+impl Due {
+    /// Several lists of due work as one, by time, no longer than `limit`.
+    pub(super) fn merge(lists: impl IntoIterator<Item = Vec<Self>>, limit: usize) -> Vec<Self> {
+        let mut all: Vec<Self> = lists.into_iter().flatten().collect();
+        all.sort_by_key(|due| due.at);
+        all.truncate(limit);
+        all
+    }
+
+    pub(super) fn order(at_ms: i64, reference: &str) -> Result<Self> {
+        Ok(Self { at: time(at_ms)?, work: DueWork::Order(read_reference(reference)?) })
+    }
+
+    pub(super) fn attempt(at_ms: i64, id: &str, reference: &str) -> Result<Self> {
+        let work = DueWork::Attempt {
+            id: read_attempt_id(id)?,
+            reference_number: read_reference(reference)?,
+        };
+        Ok(Self { at: time(at_ms)?, work })
+    }
+
+    pub(super) fn queue(at_ms: i64, rail: String) -> Result<Self> {
+        Ok(Self { at: time(at_ms)?, work: DueWork::Queue { rail } })
+    }
+}
+
+pub(super) struct ForecastRow {
+    pub id: i64,
+    pub due_at_ms: i64,
+    pub rail: String,
+    pub attempt_id: String,
+    pub rail_payment_id: String,
+    pub kind: String,
+    pub amount_centimos: i64,
+    pub reason: Option<String>,
+}
+
+impl ForecastRow {
+    pub(super) const COLUMNS: &str =
+        "id, due_at_ms, rail, attempt_id, rail_payment_id, kind, amount_centimos, reason";
+
+    pub(super) fn read(self) -> Result<Due> {
+        let amount = Centimos::new(self.amount_centimos);
+        let word = match self.kind.as_str() {
+            "payment" => Word::Paid(amount),
+            "reversal" => Word::Reversed(amount),
+            "unconfirmed" => Word::Unconfirmed,
+            _ => Word::Refused(Reason::from_text(self.reason.as_deref().unwrap_or_default())),
+        };
+        let notice = Notice {
+            rail: self.rail,
+            raw: format!("{} {}", self.kind, self.rail_payment_id).into_bytes(),
+            rail_payment_id: self.rail_payment_id,
+            about: About::Attempt(read_attempt_id(&self.attempt_id)?),
+            word,
+        };
+        let work = DueWork::Forecast { id: self.id, notice };
+        Ok(Due { at: time(self.due_at_ms)?, work })
+    }
+}
+
+/// The reason inside a word, for its column.
+pub(super) fn reason_of(word: &Word) -> Option<String> {
+    match word {
+        Word::Refused(reason) => Some(reason.to_text()),
+        Word::Paid(_) | Word::Unconfirmed | Word::Reversed(_) => None,
+    }
+}
+
+/// Which exceptions; conditions are joined by "and".
+#[derive(Clone, Debug, Default)]
+pub struct ExceptionFilter {
+    pub id: Option<i64>,
+    pub kind: Option<ExceptionKind>,
+    pub reference_number: Option<ReferenceNumber>,
+    /// Also those an operator has dealt with.
+    pub resolved_too: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExceptionRecord {
+    pub id: i64,
+    pub kind: ExceptionKind,
+    pub reference_number: Option<ReferenceNumber>,
+    pub rail: String,
+    pub rail_payment_id: String,
+    pub amount: Centimos,
+    pub detail: String,
+    pub created_at: Timestamp,
+    pub resolved: Option<Resolved>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    pub at: Timestamp,
+    pub by: String,
+    pub resolution: String,
+}
+
+pub(super) struct ExceptionRow {
+    pub id: i64,
+    pub kind: String,
+    pub reference_number: Option<String>,
+    pub rail: String,
+    pub rail_payment_id: String,
+    pub amount_centimos: i64,
+    pub detail: String,
+    pub created_at_ms: i64,
+    pub resolved_at_ms: Option<i64>,
+    pub resolved_by: Option<String>,
+    pub resolution: Option<String>,
+}
+
+impl ExceptionRow {
+    pub(super) const COLUMNS: &str = "id, kind, reference_number, rail, rail_payment_id, \
+         amount_centimos, detail, created_at_ms, resolved_at_ms, resolved_by, resolution";
+
+    pub(super) fn read(self) -> Result<ExceptionRecord> {
+        let kind = ExceptionKind::from_text(&self.kind)
+            .ok_or_else(|| StoreError::Corrupt(format!("exception {}", self.kind)))?;
+        let resolved = match self.resolved_at_ms {
+            Some(at_ms) => Some(Resolved {
+                at: time(at_ms)?,
+                by: self.resolved_by.unwrap_or_default(),
+                resolution: self.resolution.unwrap_or_default(),
+            }),
+            None => None,
+        };
+        Ok(ExceptionRecord {
+            id: self.id,
+            kind,
+            reference_number: self.reference_number.as_deref().map(read_reference).transpose()?,
+            rail: self.rail,
+            rail_payment_id: self.rail_payment_id,
+            amount: Centimos::new(self.amount_centimos),
+            detail: self.detail,
+            created_at: time(self.created_at_ms)?,
+            resolved,
+        })
+    }
+}
+
+/// States in which money may be moving, or waits for an operator: no cancellation then. In SQL.
+pub(super) const UNSETTLED: &str = "('submitted', 'awaiting_payer', 'unknown', 'held')";
+
+pub(super) const ATTEMPT_COLUMNS: &str = "id, application_id, reference_number, method, rail, \
+     state, reason, rail_id, phone_masked, phone_sealed, entity, bank_reference, code, link, \
+     created_at_ms, deadline_at_ms, due_at_ms, polls";
+
+/// An attempt's row as both engines read it, before the domain looks at it again.
+pub(super) struct PaymentAttemptRow {
+    pub id: String,
+    pub application_id: i64,
+    pub reference_number: String,
+    pub method: String,
+    pub rail: String,
+    pub state: String,
+    pub reason: Option<String>,
+    pub rail_id: Option<String>,
+    pub phone_masked: Option<String>,
+    pub phone_sealed: Option<Vec<u8>>,
+    pub entity: Option<String>,
+    pub bank_reference: Option<String>,
+    pub code: Option<String>,
+    pub link: Option<String>,
+    pub created_at_ms: i64,
+    pub deadline_at_ms: i64,
+    pub due_at_ms: Option<i64>,
+    pub polls: i64,
+}
+
+impl PaymentAttemptRow {
+    pub(super) fn read(self) -> Result<PaymentAttempt> {
+        let id = self.id.clone();
+        self.parse().ok_or_else(|| StoreError::Corrupt(format!("attempt {id}")))
+    }
+
+    fn parse(self) -> Option<PaymentAttempt> {
+        let instrument = match PaymentMethod::from_code(&self.method)? {
+            PaymentMethod::ExpressWallet => Instrument::Push {
+                phone_masked: self.phone_masked?,
+                phone_sealed: self.phone_sealed?,
+            },
+            PaymentMethod::BankReference => {
+                Instrument::Reference(match (self.entity, self.bank_reference) {
+                    (Some(entity), Some(number)) => {
+                        Some(BankReference::parse(&entity, &number).ok()?)
+                    }
+                    _ => None,
+                })
+            }
+            PaymentMethod::Direct => Instrument::Code(
+                self.code.zip(self.link).map(|(code, link)| WalletCode { code, link }),
+            ),
+        };
+        Some(PaymentAttempt {
+            id: AttemptId::parse(&self.id)?,
+            application: ApplicationId(self.application_id),
+            reference_number: ReferenceNumber::parse(&self.reference_number).ok()?,
+            rail: self.rail,
+            instrument,
+            state: AttemptState::from_text(&self.state)?,
+            reason: self.reason.as_deref().map(Reason::from_text),
+            rail_id: self.rail_id,
+            created_at: time(self.created_at_ms).ok()?,
+            deadline: time(self.deadline_at_ms).ok()?,
+            due_at: self.due_at_ms.map(time).transpose().ok()?,
+            polls: u32::try_from(self.polls).ok()?,
+        })
+    }
+}
+
+/// An instrument as the columns of an attempt hold it.
+#[derive(Default)]
+pub(super) struct InstrumentColumns<'a> {
+    pub phone_masked: Option<&'a str>,
+    pub phone_sealed: Option<&'a [u8]>,
+    pub entity: Option<&'a str>,
+    pub bank_reference: Option<&'a str>,
+    pub code: Option<&'a str>,
+    pub link: Option<&'a str>,
+}
+
+impl<'a> InstrumentColumns<'a> {
+    pub(super) fn of(instrument: &'a Instrument) -> Self {
+        match instrument {
+            Instrument::Push { phone_masked, phone_sealed } => Self {
+                phone_masked: Some(phone_masked),
+                phone_sealed: Some(phone_sealed),
+                ..Self::default()
+            },
+            Instrument::Reference(reference) => Self {
+                entity: reference.as_ref().map(BankReference::entity),
+                bank_reference: reference.as_ref().map(BankReference::number),
+                ..Self::default()
+            },
+            Instrument::Code(code) => Self {
+                code: code.as_ref().map(|code| code.code.as_str()),
+                link: code.as_ref().map(|code| code.link.as_str()),
+                ..Self::default()
+            },
+        }
+    }
+}
+
+/// The columns of an order that only paying needs, beside `ORDER_COLUMNS`.
+pub(super) const DOSSIER_COLUMNS: &str = "cancel_requested, closing_at_ms, settled_at_ms";
+
+pub(super) fn dossier(
+    order: Order,
+    cancel_requested: Option<&str>,
+    closing_at_ms: Option<i64>,
+    settled_at_ms: Option<i64>,
+    attempts: Vec<PaymentAttempt>,
+) -> Result<Dossier> {
+    let read_reason = |text: &str| {
+        CancelReason::from_text(text).ok_or_else(|| StoreError::Corrupt(format!("reason {text}")))
+    };
+    Ok(Dossier {
+        order,
+        cancel_requested: cancel_requested.map(read_reason).transpose()?,
+        closing_since: closing_at_ms.map(time).transpose()?,
+        settled_at: settled_at_ms.map(time).transpose()?,
+        attempts,
+    })
+}
+
+pub(super) fn read_reference(text: &str) -> Result<ReferenceNumber> {
+    ReferenceNumber::parse(text).map_err(|_| StoreError::Corrupt(format!("reference {text}")))
+}
+
+fn read_attempt_id(text: &str) -> Result<AttemptId> {
+    AttemptId::parse(text).ok_or_else(|| StoreError::Corrupt(format!("attempt {text}")))
+}

@@ -1,0 +1,470 @@
+//! Attempts to pay on PostgreSQL. Whatever touches an attempt holds the row of its order first.
+
+use deadpool_postgres::GenericClient;
+use jiff::Timestamp;
+use tokio_postgres::Row;
+
+use super::outbox::insert_event;
+use super::{Fault, Postgres};
+use crate::domain::{
+    About, AttemptId, BankReference, CancelReason, Dossier, Instrument, Reason, ReferenceNumber,
+    Stamp, Step,
+};
+use crate::store::outbox::as_limit;
+use crate::store::paying::{
+    ATTEMPT_COLUMNS, DOSSIER_COLUMNS, ForecastRow, InstrumentColumns, PaymentAttemptRow, UNSETTLED,
+    dossier, free_at_ms, read_reference, reason_of,
+};
+use crate::store::records::ORDER_COLUMNS;
+use crate::store::{Due, NewAttempt, Result, Started, Stepped};
+
+type Told<T> = std::result::Result<T, Fault>;
+
+impl Postgres {
+    pub(in crate::store) async fn dossier(
+        &self,
+        reference: &ReferenceNumber,
+    ) -> Result<Option<Dossier>> {
+        let db = self.client().await?;
+        let select = format!(
+            "select {ORDER_COLUMNS}, {DOSSIER_COLUMNS} from orders where reference_number = $1"
+        );
+        let Some(order) = one(&db, &select, &[&reference.as_str()]).await? else {
+            return Ok(None);
+        };
+        let select = format!(
+            "select {ATTEMPT_COLUMNS} from payment_attempts where reference_number = $1
+             order by created_at_ms, id"
+        );
+        let attempts = many(&db, &select, &[&reference.as_str()])
+            .await?
+            .iter()
+            .map(|row| attempt_row(row).read())
+            .collect::<Result<_>>()?;
+        let read = super::orders::order_row(&order).read()?;
+        dossier(read, order.get(11), order.get(12), order.get(13), attempts).map(Some)
+    }
+
+    pub(in crate::store) async fn order_of(
+        &self,
+        about: &About,
+    ) -> Result<Option<(ReferenceNumber, Option<AttemptId>)>> {
+        let by_attempt = "select reference_number, id from payment_attempts where id = $1";
+        let by_reference = "select a.reference_number, a.id from bank_references r
+                            join payment_attempts a on a.id = r.attempt_id
+                            where r.entity = $1 and r.number = $2";
+        let db = self.client().await?;
+        let found = match about {
+            About::Order(reference) => return Ok(Some((reference.clone(), None))),
+            About::Attempt(id) => one(&db, by_attempt, &[&id.as_str()]).await?,
+            About::Reference(bank) => {
+                one(&db, by_reference, &[&bank.entity(), &bank.number()]).await?
+            }
+        };
+        let Some(row) = found else { return Ok(None) };
+        Ok(Some((read_reference(row.get(0))?, AttemptId::parse(row.get(1)))))
+    }
+
+    pub(in crate::store) async fn attempt_by_code(&self, code: &str) -> Result<Option<AttemptId>> {
+        let select = "select id from payment_attempts where code = $1
+                      order by created_at_ms desc limit 1";
+        let found = one(&self.client().await?, select, &[&code]).await?;
+        Ok(found.and_then(|row| AttemptId::parse(row.get(0))))
+    }
+
+    pub(in crate::store) async fn start_attempt(&self, new: NewAttempt) -> Result<Started> {
+        let mut db = self.client().await?;
+        let transaction = db.transaction().await.map_err(Fault::from)?;
+        let started = start(&transaction, &new).await?;
+        // Nothing is kept of an attempt that could not be started.
+        if started == Started::New {
+            transaction.commit().await.map_err(Fault::from)?;
+        }
+        Ok(started)
+    }
+
+    pub(in crate::store) async fn step(&self, change: Step) -> Result<Stepped> {
+        let mut db = self.client().await?;
+        let transaction = db.transaction().await.map_err(Fault::from)?;
+        lock_order(&transaction, &change.reference_number).await?;
+        let stepped = step(&transaction, &change).await?;
+        transaction.commit().await.map_err(Fault::from)?;
+        Ok(stepped)
+    }
+
+    pub(in crate::store) async fn claim_attempt(
+        &self,
+        id: &AttemptId,
+        due_at: Timestamp,
+        until: Timestamp,
+    ) -> Result<bool> {
+        let sql = "update payment_attempts set due_at_ms = $3 where id = $1 and due_at_ms = $2";
+        let given: [&Param<'_>; 3] =
+            [&id.as_str(), &due_at.as_millisecond(), &until.as_millisecond()];
+        Ok(change(&self.client().await?, sql, &given).await? == 1)
+    }
+
+    pub(in crate::store) async fn request_cancel(
+        &self,
+        reference: &ReferenceNumber,
+        reason: CancelReason,
+        stamp: Stamp,
+    ) -> Result<bool> {
+        let mut db = self.client().await?;
+        let transaction = db.transaction().await.map_err(Fault::from)?;
+        lock_order(&transaction, reference).await?;
+        let noted = request_cancel(&transaction, reference, reason, &stamp).await?;
+        transaction.commit().await.map_err(Fault::from)?;
+        Ok(noted)
+    }
+
+    pub(in crate::store) async fn postpone(
+        &self,
+        reference: &ReferenceNumber,
+        until: Timestamp,
+        closing_since: Option<Timestamp>,
+    ) -> Result<()> {
+        let sql = "update orders
+                   set expires_at_ms = $2, closing_at_ms = coalesce(closing_at_ms, $3)
+                   where reference_number = $1 and status = 'PEN'";
+        let closing = closing_since.map(Timestamp::as_millisecond);
+        let given: [&Param<'_>; 3] = [&reference.as_str(), &until.as_millisecond(), &closing];
+        change(&self.client().await?, sql, &given).await?;
+        Ok(())
+    }
+
+    pub(in crate::store) async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<Due>> {
+        let db = self.client().await?;
+        let (until_ms, count) = (until.as_millisecond(), as_limit(limit));
+        let given: [&Param<'_>; 2] = [&until_ms, &count];
+        let forecasts = format!(
+            "select {} from forecasts where due_at_ms <= $1 order by due_at_ms, id limit $2",
+            ForecastRow::COLUMNS
+        );
+        let attempts = "select due_at_ms, id, reference_number from payment_attempts
+                        where due_at_ms is not null and due_at_ms <= $1
+                        order by due_at_ms limit $2";
+        let orders = "select expires_at_ms, reference_number from orders
+                      where status = 'PEN' and expires_at_ms <= $1
+                      order by expires_at_ms limit $2";
+        let queues = "select due_at_ms, rail from rail_queues where due_at_ms <= $1
+                      order by due_at_ms limit $2";
+        let mut lists: Vec<Vec<Due>> = Vec::new();
+        let read = |rows: Vec<Row>, one: fn(&Row) -> Result<Due>| -> Result<Vec<Due>> {
+            rows.iter().map(one).collect()
+        };
+        lists.push(read(many(&db, &forecasts, &given).await?, |row| forecast_row(row).read())?);
+        lists.push(read(many(&db, attempts, &given).await?, |row| {
+            Due::attempt(row.get(0), row.get(1), row.get(2))
+        })?);
+        lists.push(read(many(&db, orders, &given).await?, |row| {
+            Due::order(row.get(0), row.get(1))
+        })?);
+        lists.push(read(many(&db, queues, &given).await?, |row| {
+            Due::queue(row.get(0), row.get(1))
+        })?);
+        Ok(Due::merge(lists, limit))
+    }
+
+    pub(in crate::store) async fn forget_forecast(&self, id: i64) -> Result<()> {
+        change(&self.client().await?, "delete from forecasts where id = $1", &[&id]).await?;
+        Ok(())
+    }
+
+    pub(in crate::store) async fn set_queue_due(
+        &self,
+        rail: &str,
+        from: Option<Timestamp>,
+        to: Timestamp,
+    ) -> Result<bool> {
+        let db = self.client().await?;
+        let to = to.as_millisecond();
+        let changed = match from {
+            None => {
+                let sql = "insert into rail_queues (rail, due_at_ms) values ($1, $2)
+                           on conflict do nothing";
+                change(&db, sql, &[&rail, &to]).await?
+            }
+            Some(from) => {
+                let sql = "update rail_queues set due_at_ms = $3
+                           where rail = $1 and due_at_ms = $2";
+                change(&db, sql, &[&rail, &from.as_millisecond(), &to]).await?
+            }
+        };
+        Ok(changed == 1)
+    }
+}
+
+pub(super) type Param<'a> = dyn tokio_postgres::types::ToSql + Sync + 'a;
+
+pub(super) async fn one(
+    db: &impl GenericClient,
+    sql: &str,
+    given: &[&Param<'_>],
+) -> Told<Option<Row>> {
+    Ok(db.query_opt(&db.prepare_cached(sql).await?, given).await?)
+}
+
+pub(super) async fn many(
+    db: &impl GenericClient,
+    sql: &str,
+    given: &[&Param<'_>],
+) -> Told<Vec<Row>> {
+    Ok(db.query(&db.prepare_cached(sql).await?, given).await?)
+}
+
+pub(super) async fn change(db: &impl GenericClient, sql: &str, given: &[&Param<'_>]) -> Told<u64> {
+    Ok(db.execute(&db.prepare_cached(sql).await?, given).await?)
+}
+
+/// Statements after this one see what its last holder did: each takes a new snapshot.
+pub(super) async fn lock_order(db: &impl GenericClient, reference: &ReferenceNumber) -> Told<()> {
+    let sql = "select 1 from orders where reference_number = $1 for update";
+    one(db, sql, &[&reference.as_str()]).await.map(drop)
+}
+
+async fn start(db: &impl GenericClient, new: &NewAttempt) -> Told<Started> {
+    let attempt = &new.attempt;
+    let reference = attempt.reference_number.as_str();
+    lock_order(db, &attempt.reference_number).await?;
+    let free = format!(
+        "select 1 from orders o where reference_number = $1 and status = 'PEN'
+             and cancel_requested is null and closing_at_ms is null and not exists (
+                 select 1 from payment_attempts a
+                 where a.reference_number = o.reference_number and a.state in {UNSETTLED})"
+    );
+    if one(db, &free, &[&reference]).await?.is_none() {
+        return Ok(Started::Lost);
+    }
+    if let Some(bank) = &new.reserve
+        && !reserve(db, bank, &attempt.id, attempt.created_at).await?
+    {
+        return Ok(Started::ReferenceTaken);
+    }
+    let columns = InstrumentColumns::of(&attempt.instrument);
+    let method = attempt.instrument.method().code();
+    let at_ms = attempt.created_at.as_millisecond();
+    change(
+        db,
+        "insert into payment_attempts (id, application_id, reference_number, method, rail, state,
+             phone_masked, phone_sealed, entity, bank_reference, created_at_ms, updated_at_ms,
+             deadline_at_ms, due_at_ms)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13)",
+        &[
+            &attempt.id.as_str(),
+            &attempt.application.0,
+            &reference,
+            &method,
+            &attempt.rail,
+            &attempt.state.as_str(),
+            &columns.phone_masked,
+            &columns.phone_sealed,
+            &columns.entity,
+            &columns.bank_reference,
+            &at_ms,
+            &attempt.deadline.as_millisecond(),
+            &attempt.due_at.map(Timestamp::as_millisecond),
+        ],
+    )
+    .await?;
+    change(
+        db,
+        "insert into audit (at_ms, actor, action, subject, after, cause, request_id)
+         values ($1, 'payer', 'attempt.start', $2, $3, $4, $5)",
+        &[
+            &at_ms,
+            &reference,
+            &attempt.state.as_str(),
+            &format!("{method} by {} as {}", attempt.rail, attempt.id.as_str()),
+            &new.request_id,
+        ],
+    )
+    .await?;
+    Ok(Started::New)
+}
+
+/// Whether the number is free: never given out, or dead for long enough.
+async fn reserve(
+    db: &impl GenericClient,
+    bank: &BankReference,
+    attempt: &AttemptId,
+    at: Timestamp,
+) -> Told<bool> {
+    let sql = "insert into bank_references as b (entity, number, attempt_id) values ($1, $2, $3)
+               on conflict (entity, number) do update
+               set attempt_id = excluded.attempt_id, free_at_ms = null
+               where b.free_at_ms <= $4 or b.attempt_id = excluded.attempt_id";
+    let given: [&Param<'_>; 4] =
+        [&bank.entity(), &bank.number(), &attempt.as_str(), &at.as_millisecond()];
+    Ok(change(db, sql, &given).await? == 1)
+}
+
+/// The order's row is held by the caller.
+pub(super) async fn step(db: &impl GenericClient, step: &Step) -> Told<Stepped> {
+    let columns = InstrumentColumns::of(&step.instrument);
+    let (reference, at_ms) = (step.reference_number.as_str(), step.at.as_millisecond());
+    let moved = change(
+        db,
+        "update payment_attempts set state = $3, reason = $4, rail_id = $5, entity = $6,
+             bank_reference = $7, code = $8, link = $9, deadline_at_ms = $10, due_at_ms = $11,
+             polls = $12, updated_at_ms = $13
+         where id = $1 and state = $2",
+        &[
+            &step.attempt.as_str(),
+            &step.from.as_str(),
+            &step.to.as_str(),
+            &step.reason.as_ref().map(Reason::to_text),
+            &step.rail_id,
+            &columns.entity,
+            &columns.bank_reference,
+            &columns.code,
+            &columns.link,
+            &step.deadline.as_millisecond(),
+            &step.due_at.map(Timestamp::as_millisecond),
+            &i64::from(step.polls),
+            &at_ms,
+        ],
+    )
+    .await?;
+    if moved == 0 {
+        return Ok(Stepped::Lost);
+    }
+    if let Instrument::Reference(Some(bank)) = &step.instrument {
+        if step.to.is_over() {
+            free_references(db, &[reference], &[free_at_ms(step.at)]).await?;
+        } else {
+            reserve(db, bank, &step.attempt, step.at).await?;
+            // The payer is told this moment: the order lives until then.
+            let sql = "update orders set expires_at_ms = $2
+                       where reference_number = $1 and status = 'PEN' and closing_at_ms is null";
+            change(db, sql, &[&reference, &step.deadline.as_millisecond()]).await?;
+        }
+    }
+    if step.to.is_over() {
+        // What waited for this attempt waits no longer.
+        let sql = "update orders set expires_at_ms = $2
+                   where reference_number = $1 and status = 'PEN'
+                       and (cancel_requested is not null or closing_at_ms is not null)";
+        change(db, sql, &[&reference, &at_ms]).await?;
+    }
+    if step.from != step.to {
+        let sql = "insert into audit (at_ms, actor, action, subject, before, after, cause,
+                       request_id)
+                   values ($1, 'service', 'attempt.step', $2, $3, $4, $5, '')";
+        let given: [&Param<'_>; 5] =
+            [&at_ms, &reference, &step.from.as_str(), &step.to.as_str(), &step.cause()];
+        change(db, sql, &given).await?;
+    }
+    for forecast in &step.forecast {
+        change(
+            db,
+            "insert into forecasts (due_at_ms, rail, attempt_id, reference_number,
+                 rail_payment_id, kind, amount_centimos, reason)
+             select $1, rail, id, reference_number, $3, $4, $5, $6
+             from payment_attempts where id = $2",
+            &[
+                &forecast.at.as_millisecond(),
+                &step.attempt.as_str(),
+                &forecast.rail_payment_id,
+                &forecast.word.kind(),
+                &forecast.word.amount().get(),
+                &reason_of(&forecast.word),
+            ],
+        )
+        .await?;
+    }
+    Ok(Stepped::Done { announced: announce(db, step).await? })
+}
+
+/// The `PEN` event, once per order and only while it is pending.
+async fn announce(db: &impl GenericClient, step: &Step) -> Told<bool> {
+    let Some(event) = &step.event else { return Ok(false) };
+    let told = "select 1 from orders o where reference_number = $1 and (status <> 'PEN'
+                    or exists (select 1 from outbox e
+                        where e.reference_number = o.reference_number))";
+    if one(db, told, &[&step.reference_number.as_str()]).await?.is_some() {
+        return Ok(false);
+    }
+    insert_event(db, step.application, &step.reference_number, event).await?;
+    Ok(true)
+}
+
+/// The references of these orders are dead: in half a year somebody else may have them.
+pub(super) async fn free_references(
+    db: &impl GenericClient,
+    references: &[&str],
+    free_at_ms: &[i64],
+) -> Told<()> {
+    let sql = "update bank_references set free_at_ms = t.free
+               from unnest($1::text[], $2::bigint[]) as t (reference, free)
+               join payment_attempts a on a.reference_number = t.reference
+               where bank_references.attempt_id = a.id and bank_references.free_at_ms is null";
+    change(db, sql, &[&references, &free_at_ms]).await.map(drop)
+}
+
+async fn request_cancel(
+    db: &impl GenericClient,
+    reference: &ReferenceNumber,
+    reason: CancelReason,
+    stamp: &Stamp,
+) -> Told<bool> {
+    let note = format!(
+        "update orders set cancel_requested = $2
+         where reference_number = $1 and status = 'PEN' and cancel_requested is null
+             and exists (select 1 from payment_attempts a
+                 where a.reference_number = orders.reference_number and a.state in {UNSETTLED})"
+    );
+    if change(db, &note, &[&reference.as_str(), &reason.as_str()]).await? == 0 {
+        return Ok(false);
+    }
+    change(
+        db,
+        "insert into audit (at_ms, actor, action, subject, cause, request_id)
+         values ($1, $2, 'order.request_cancel', $3, $4, $5)",
+        &[
+            &stamp.at.as_millisecond(),
+            &stamp.actor.to_string(),
+            &reference.as_str(),
+            &format!("waits for the attempt in flight: {}", reason.as_str()),
+            &stamp.request_id,
+        ],
+    )
+    .await?;
+    Ok(true)
+}
+
+fn forecast_row(row: &Row) -> ForecastRow {
+    ForecastRow {
+        id: row.get(0),
+        due_at_ms: row.get(1),
+        rail: row.get(2),
+        attempt_id: row.get(3),
+        rail_payment_id: row.get(4),
+        kind: row.get(5),
+        amount_centimos: row.get(6),
+        reason: row.get(7),
+    }
+}
+
+fn attempt_row(row: &Row) -> PaymentAttemptRow {
+    PaymentAttemptRow {
+        id: row.get(0),
+        application_id: row.get(1),
+        reference_number: row.get(2),
+        method: row.get(3),
+        rail: row.get(4),
+        state: row.get(5),
+        reason: row.get(6),
+        rail_id: row.get(7),
+        phone_masked: row.get(8),
+        phone_sealed: row.get(9),
+        entity: row.get(10),
+        bank_reference: row.get(11),
+        code: row.get(12),
+        link: row.get(13),
+        created_at_ms: row.get(14),
+        deadline_at_ms: row.get(15),
+        due_at_ms: row.get(16),
+        polls: row.get(17),
+    }
+}

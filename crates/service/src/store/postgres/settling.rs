@@ -1,0 +1,500 @@
+//! How orders end on PostgreSQL: many changes and notices in one transaction.
+//!
+//! The rows of their orders are held first, in the order of their references, so that two nodes
+//! cannot wait for each other; what is read after that is the truth until the commit.
+
+use std::collections::{HashMap, HashSet};
+
+use deadpool_postgres::{Client, GenericClient};
+use tokio_postgres::Row;
+
+use super::batch::{Batch, column};
+use super::paying::{Param, change, free_references, lock_order, many, one, step};
+use super::{Fault, Postgres};
+use crate::domain::{
+    AttemptId, Change, Effect, ExceptionKind, Lane, ReferenceNumber, Status, Step,
+};
+use crate::store::outbox::as_limit;
+use crate::store::paying::{APPLIED, EXCEPTION, ExceptionRow, UNSETTLED, free_at_ms};
+use crate::store::{
+    Committed, ExceptionFilter, ExceptionRecord, Receipt, Received, Resolved, Result, Stepped,
+    StoreError,
+};
+
+type Told<T> = std::result::Result<T, Fault>;
+
+impl Postgres {
+    pub(in crate::store) async fn commit(&self, change: Change) -> Result<Committed> {
+        match self.settlements.run(Settlement::Commit(Box::new(change))).await?? {
+            Outcome::Committed(committed) => Ok(committed),
+            Outcome::Received(_) => Err(StoreError::Corrupt("a change became a notice".into())),
+        }
+    }
+
+    pub(in crate::store) async fn receive(&self, receipt: Receipt) -> Result<Received> {
+        if let Effect::Step(change) = &receipt.effect {
+            return self.receive_step(&receipt, change).await;
+        }
+        match self.settlements.run(Settlement::Receive(Box::new(receipt))).await?? {
+            Outcome::Received(received) => Ok(received),
+            Outcome::Committed(_) => Err(StoreError::Corrupt("a notice became a change".into())),
+        }
+    }
+
+    /// News of an attempt, alone: whether it still applies is known only when it is written.
+    async fn receive_step(&self, receipt: &Receipt, change: &Step) -> Result<Received> {
+        let mut db = self.client().await?;
+        let transaction = db.transaction().await.map_err(Fault::from)?;
+        lock_order(&transaction, &change.reference_number).await?;
+        insert_receipts(&transaction, &[(receipt, APPLIED)]).await?;
+        let ours = "select call_id from receipts
+                    where rail = $1 and rail_payment_id = $2 and kind = $3";
+        let notice = &receipt.notice;
+        let key: [&Param<'_>; 3] = [&notice.rail, &notice.rail_payment_id, &notice.word.kind()];
+        let stored = one(&transaction, ours, &key).await?;
+        let call_id = receipt.stamp.event_id.as_str();
+        if stored.is_none_or(|row| row.get::<_, &str>(0) != call_id) {
+            count_duplicates(&transaction, &[receipt]).await?;
+            transaction.commit().await.map_err(Fault::from)?;
+            return Ok(Received::Duplicate);
+        }
+        if step(&transaction, change).await? == Stepped::Lost {
+            // Dropped with all it wrote.
+            return Ok(Received::Changed);
+        }
+        transaction.commit().await.map_err(Fault::from)?;
+        Ok(Received::Noted)
+    }
+
+    pub(in crate::store) async fn exceptions(
+        &self,
+        filter: ExceptionFilter,
+        limit: usize,
+    ) -> Result<Vec<ExceptionRecord>> {
+        let sql = format!(
+            "select {} from exceptions
+             where ($1::bigint is null or id = $1) and ($2::text is null or kind = $2)
+                 and ($3::text is null or reference_number = $3)
+                 and ($4::bool or resolved_at_ms is null)
+             order by id desc limit $5",
+            ExceptionRow::COLUMNS
+        );
+        let found = many(
+            &self.client().await?,
+            &sql,
+            &[
+                &filter.id,
+                &filter.kind.map(ExceptionKind::as_str),
+                &filter.reference_number.as_ref().map(ReferenceNumber::as_str),
+                &filter.resolved_too,
+                &as_limit(limit),
+            ],
+        )
+        .await?;
+        found.iter().map(|row| exception_row(row).read()).collect()
+    }
+
+    pub(in crate::store) async fn resolve_exception(
+        &self,
+        id: i64,
+        resolved: Resolved,
+    ) -> Result<bool> {
+        let sql = "with resolved as (
+                       update exceptions
+                       set resolved_at_ms = $2, resolved_by = $3, resolution = $4
+                       where id = $1 and resolved_at_ms is null
+                       returning reference_number, rail_payment_id
+                   )
+                   insert into audit (at_ms, actor, action, subject, cause, request_id)
+                   select $2, $3, 'exception.resolve',
+                       coalesce(reference_number, rail_payment_id), $4, ''
+                   from resolved";
+        let at_ms = resolved.at.as_millisecond();
+        let db = self.client().await?;
+        Ok(change(&db, sql, &[&id, &at_ms, &resolved.by, &resolved.resolution]).await? == 1)
+    }
+}
+
+pub(super) enum Settlement {
+    Commit(Box<Change>),
+    Receive(Box<Receipt>),
+}
+
+pub(super) enum Outcome {
+    Committed(Committed),
+    Received(Received),
+}
+
+impl Settlement {
+    fn reference(&self) -> Option<&ReferenceNumber> {
+        match self {
+            Self::Commit(change) => Some(&change.reference_number),
+            Self::Receive(receipt) => receipt.reference_number.as_ref(),
+        }
+    }
+}
+
+pub(super) struct Settlements;
+
+impl Batch for Settlements {
+    type Item = Settlement;
+    type Answer = Result<Outcome>;
+
+    async fn run(db: &mut Client, items: &[Settlement]) -> Told<Vec<Result<Outcome>>> {
+        let transaction = db.transaction().await?;
+        let mut books = Books::open(&transaction, items).await?;
+        let mut outcomes = Vec::with_capacity(items.len());
+        for item in items {
+            outcomes.push(match item {
+                Settlement::Commit(change) => books.commit(change).map(Outcome::Committed),
+                Settlement::Receive(receipt) => books.receive(receipt).map(Outcome::Received),
+            });
+        }
+        books.write(&transaction).await?;
+        transaction.commit().await?;
+        Ok(outcomes)
+    }
+}
+
+/// What is known while the orders are held, and what is to be written before they are let go.
+#[derive(Default)]
+struct Books<'a> {
+    status: HashMap<String, Status>,
+    /// Orders with money that may be moving, or waits for an operator.
+    unsettled: HashSet<String>,
+    /// Events stored before: changes of this very batch, when it is repeated.
+    stored_events: HashSet<String>,
+    receipts: HashMap<(String, String, String), StoredReceipt>,
+    settled: Vec<&'a Change>,
+    exceptions: Vec<(&'a Receipt, ExceptionKind, String)>,
+    received: Vec<(&'a Receipt, &'static str)>,
+    duplicates: Vec<&'a Receipt>,
+}
+
+struct StoredReceipt {
+    call_id: String,
+    outcome: String,
+    exception: Option<String>,
+}
+
+fn key(receipt: &Receipt) -> (String, String, String) {
+    let notice = &receipt.notice;
+    (notice.rail.clone(), notice.rail_payment_id.clone(), notice.word.kind().to_owned())
+}
+
+impl<'a> Books<'a> {
+    async fn open(db: &impl GenericClient, items: &'a [Settlement]) -> Told<Self> {
+        let references: Vec<&str> =
+            items.iter().filter_map(Settlement::reference).map(ReferenceNumber::as_str).collect();
+        let lock = "select reference_number, status from orders
+                    where reference_number = any($1) order by reference_number for update";
+        let mut books = Self::default();
+        for row in many(db, lock, &[&references]).await? {
+            let status = Status::from_code(row.get(1))
+                .ok_or_else(|| StoreError::Corrupt(format!("status {}", row.get::<_, &str>(1))))?;
+            books.status.insert(row.get(0), status);
+        }
+        let unsettled = format!(
+            "select distinct reference_number from payment_attempts
+             where reference_number = any($1) and state in {UNSETTLED}"
+        );
+        if items.iter().any(|item| matches!(item, Settlement::Commit(_))) {
+            let rows = many(db, &unsettled, &[&references]).await?;
+            books.unsettled = rows.iter().map(|row| row.get(0)).collect();
+        }
+        let lost: Vec<&str> = items.iter().filter_map(|item| books.event_if_lost(item)).collect();
+        if !lost.is_empty() {
+            let rows = many(db, "select id from outbox where id = any($1)", &[&lost]).await?;
+            books.stored_events = rows.iter().map(|row| row.get(0)).collect();
+        }
+        books.read_receipts(db, items).await?;
+        Ok(books)
+    }
+
+    /// A change whose order is settled may be ours, stored by a call that nobody heard the end of.
+    fn event_if_lost<'i>(&self, item: &'i Settlement) -> Option<&'i str> {
+        let Settlement::Commit(change) = item else { return None };
+        let status = self.status.get(change.reference_number.as_str())?;
+        (*status != Status::Pending).then(|| change.event.id.as_str())
+    }
+
+    async fn read_receipts(
+        &mut self,
+        db: &impl GenericClient,
+        items: &'a [Settlement],
+    ) -> Told<()> {
+        let given: Vec<&Receipt> = items
+            .iter()
+            .filter_map(|item| match item {
+                Settlement::Receive(receipt) => Some(&**receipt),
+                Settlement::Commit(_) => None,
+            })
+            .collect();
+        if given.is_empty() {
+            return Ok(());
+        }
+        let sql = "select r.rail, r.rail_payment_id, r.kind, r.call_id, r.outcome, e.kind
+                   from unnest($1::text[], $2::text[], $3::text[]) as t (rail, id, kind)
+                   join receipts r on r.rail = t.rail and r.rail_payment_id = t.id
+                       and r.kind = t.kind
+                   left join exceptions e on e.rail = r.rail
+                       and e.rail_payment_id = r.rail_payment_id and r.outcome = 'exception'";
+        let rows = many(
+            db,
+            sql,
+            &[
+                &column(&given, |r| r.notice.rail.as_str()),
+                &column(&given, |r| r.notice.rail_payment_id.as_str()),
+                &column(&given, |r| r.notice.word.kind()),
+            ],
+        )
+        .await?;
+        for row in rows {
+            let stored =
+                StoredReceipt { call_id: row.get(3), outcome: row.get(4), exception: row.get(5) };
+            self.receipts.insert((row.get(0), row.get(1), row.get(2)), stored);
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, change: &'a Change) -> Result<Committed> {
+        let reference = change.reference_number.as_str();
+        let Some(status) = self.status.get(reference).copied() else {
+            return Ok(Committed::NoSuchOrder);
+        };
+        if status != Status::Pending {
+            let ours = self.stored_events.contains(change.event.id.as_str());
+            return Ok(if ours { Committed::Done } else { Committed::Lost(status) });
+        }
+        if change.to == Status::Cancelled && self.unsettled.contains(reference) {
+            return Ok(Committed::InFlight);
+        }
+        self.status.insert(reference.to_owned(), change.to);
+        self.settled.push(change);
+        Ok(Committed::Done)
+    }
+
+    fn receive(&mut self, receipt: &'a Receipt) -> Result<Received> {
+        let call_id = receipt.stamp.event_id.as_str();
+        if let Some(stored) = self.receipts.get(&key(receipt)) {
+            if stored.call_id == call_id {
+                return Ok(receipt.as_stored(&stored.outcome, stored.exception.as_deref()));
+            }
+            self.duplicates.push(receipt);
+            return Ok(Received::Duplicate);
+        }
+        let received = match &receipt.effect {
+            Effect::Confirm(change) => match self.commit(change)? {
+                Committed::Done => Received::Confirmed,
+                Committed::Lost(status) => {
+                    let detail = format!("the order is already {}", status.code());
+                    self.except(receipt, ExceptionKind::of_settled(status), detail)
+                }
+                Committed::InFlight | Committed::NoSuchOrder => {
+                    return Err(StoreError::Unknown("the order of a payment"));
+                }
+            },
+            Effect::Exception { kind, detail } => self.except(receipt, *kind, detail.clone()),
+            Effect::Nothing | Effect::Step(_) => Received::Noted,
+        };
+        let outcome = match received {
+            Received::Exception(_) => EXCEPTION,
+            _ => APPLIED,
+        };
+        self.received.push((receipt, outcome));
+        let stored =
+            StoredReceipt { call_id: String::new(), outcome: outcome.into(), exception: None };
+        self.receipts.insert(key(receipt), stored);
+        Ok(received)
+    }
+
+    fn except(&mut self, receipt: &'a Receipt, kind: ExceptionKind, detail: String) -> Received {
+        self.exceptions.push((receipt, kind, detail));
+        Received::Exception(kind)
+    }
+
+    async fn write(&self, db: &impl GenericClient) -> Told<()> {
+        if !self.settled.is_empty() {
+            settle(db, &self.settled).await?;
+        }
+        if !self.exceptions.is_empty() {
+            insert_exceptions(db, &self.exceptions).await?;
+        }
+        if !self.received.is_empty() {
+            insert_receipts(db, &self.received).await?;
+        }
+        if !self.duplicates.is_empty() {
+            count_duplicates(db, &self.duplicates).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Audit and event rows exist only for orders that moved, and what still waited to be told of them
+/// is told by their new event.
+async fn settle(db: &impl GenericClient, changes: &[&Change]) -> Told<()> {
+    change(
+        db,
+        "with moved as (
+             update orders o set status = t.status, settled_at_ms = t.at_ms
+             from unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[],
+                 $6::text[], $7::text[], $8::text[], $9::bytea[], $10::text[], $11::text[])
+                 as t (reference, application, status, at_ms, actor, cause, request, event, body,
+                     url, origin)
+             where o.reference_number = t.reference and o.status = 'PEN'
+             returning t.*
+         ), audited as (
+             insert into audit (at_ms, actor, action, subject, before, after, cause, request_id)
+             select at_ms, actor, 'order.settle', reference, 'PEN', status, cause, request
+             from moved
+         ), older as materialized (
+             select e.id, e.state from outbox e join moved on e.reference_number = moved.reference
+             order by e.id for update of e
+         ), superseded as (
+             update outbox set latest = false,
+                 state = case when older.state = 'queued' then 'superseded' else older.state end
+             from older where outbox.id = older.id
+         )
+         insert into outbox (id, application_id, reference_number, status, body, webhook_url,
+             origin, state, next_attempt_at_ms, queued_at_ms, created_at_ms)
+         select event, application, reference, status, body, url, origin, 'queued', at_ms, at_ms,
+             at_ms
+         from moved",
+        &[
+            &column(changes, |c| c.reference_number.as_str()),
+            &column(changes, |c| c.application.0),
+            &column(changes, |c| c.to.code()),
+            &column(changes, |c| c.stamp.at.as_millisecond()),
+            &column(changes, |c| c.stamp.actor.to_string()),
+            &column(changes, |c| c.cause.as_str()),
+            &column(changes, |c| c.stamp.request_id.as_str()),
+            &column(changes, |c| c.event.id.as_str()),
+            &column(changes, |c| c.event.body.as_slice()),
+            &column(changes, |c| c.event.webhook_url.as_str()),
+            &column(changes, |c| Lane::of(c.application, &c.event.webhook_url).origin),
+        ],
+    )
+    .await?;
+    close_attempts(db, changes).await
+}
+
+/// The attempt that brought the money is accepted; whatever else could be paid is not any more.
+async fn close_attempts(db: &impl GenericClient, changes: &[&Change]) -> Told<()> {
+    let references = column(changes, |c| c.reference_number.as_str());
+    let closed = change(
+        db,
+        "update payment_attempts p set due_at_ms = null, updated_at_ms = t.at_ms,
+             state = case when p.id = t.paid_by or p.state = 'held' then 'accepted'
+                 else t.closes_as end
+         from unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
+             as t (reference, paid_by, closes_as, at_ms)
+         where p.reference_number = t.reference
+             and (p.id = t.paid_by or p.state = 'issued' or p.state = 'held')",
+        &[
+            &references,
+            &column(changes, |c| c.paid_by.as_ref().map(AttemptId::as_str)),
+            &column(changes, |c| c.closes_as().as_str()),
+            &column(changes, |c| c.stamp.at.as_millisecond()),
+        ],
+    )
+    .await?;
+    if closed > 0 {
+        free_references(db, &references, &column(changes, |c| free_at_ms(c.stamp.at))).await?;
+    }
+    Ok(())
+}
+
+async fn insert_exceptions(
+    db: &impl GenericClient,
+    exceptions: &[(&Receipt, ExceptionKind, String)],
+) -> Told<()> {
+    change(
+        db,
+        "insert into exceptions (kind, application_id, reference_number, rail, rail_payment_id,
+             amount_centimos, detail, created_at_ms)
+         select * from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[],
+             $6::bigint[], $7::text[], $8::bigint[])
+         on conflict do nothing",
+        &[
+            &column(exceptions, |(_, kind, _)| kind.as_str()),
+            &column(exceptions, |(r, ..)| r.application.map(|id| id.0)),
+            &column(exceptions, |(r, ..)| r.reference_number.as_ref().map(ReferenceNumber::as_str)),
+            &column(exceptions, |(r, ..)| r.notice.rail.as_str()),
+            &column(exceptions, |(r, ..)| r.notice.rail_payment_id.as_str()),
+            &column(exceptions, |(r, ..)| r.notice.word.amount().get()),
+            &column(exceptions, |(_, _, detail)| detail.as_str()),
+            &column(exceptions, |(r, ..)| r.stamp.at.as_millisecond()),
+        ],
+    )
+    .await?;
+    for (receipt, kind, _) in exceptions {
+        if let (ExceptionKind::Mismatch, Some(attempt)) = (kind, &receipt.attempt) {
+            let hold = "update payment_attempts set state = 'held', due_at_ms = null,
+                            updated_at_ms = $2 where id = $1";
+            one(db, hold, &[&attempt.as_str(), &receipt.stamp.at.as_millisecond()]).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn insert_receipts(
+    db: &impl GenericClient,
+    received: &[(&Receipt, &'static str)],
+) -> Told<()> {
+    change(
+        db,
+        "insert into receipts (rail, rail_payment_id, kind, attempt_id, reference_number,
+             amount_centimos, outcome, raw, call_id, received_at_ms)
+         select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[],
+             $6::bigint[], $7::text[], $8::bytea[], $9::text[], $10::bigint[])
+         on conflict do nothing",
+        &[
+            &column(received, |(r, _)| r.notice.rail.as_str()),
+            &column(received, |(r, _)| r.notice.rail_payment_id.as_str()),
+            &column(received, |(r, _)| r.notice.word.kind()),
+            &column(received, |(r, _)| r.attempt.as_ref().map(AttemptId::as_str)),
+            &column(received, |(r, _)| r.reference_number.as_ref().map(ReferenceNumber::as_str)),
+            &column(received, |(r, _)| r.notice.word.amount().get()),
+            &column(received, |(_, outcome)| *outcome),
+            &column(received, |(r, _)| r.notice.raw.as_slice()),
+            &column(received, |(r, _)| r.stamp.event_id.as_str()),
+            &column(received, |(r, _)| r.stamp.at.as_millisecond()),
+        ],
+    )
+    .await
+    .map(drop)
+}
+
+async fn count_duplicates(db: &impl GenericClient, again: &[&Receipt]) -> Told<()> {
+    change(
+        db,
+        "update receipts r set duplicates = duplicates + t.count
+         from (select rail, id, kind, count(*) as count
+               from unnest($1::text[], $2::text[], $3::text[]) as g (rail, id, kind)
+               group by rail, id, kind) as t
+         where r.rail = t.rail and r.rail_payment_id = t.id and r.kind = t.kind",
+        &[
+            &column(again, |r| r.notice.rail.as_str()),
+            &column(again, |r| r.notice.rail_payment_id.as_str()),
+            &column(again, |r| r.notice.word.kind()),
+        ],
+    )
+    .await
+    .map(drop)
+}
+
+fn exception_row(row: &Row) -> ExceptionRow {
+    ExceptionRow {
+        id: row.get(0),
+        kind: row.get(1),
+        reference_number: row.get(2),
+        rail: row.get(3),
+        rail_payment_id: row.get(4),
+        amount_centimos: row.get(5),
+        detail: row.get(6),
+        created_at_ms: row.get(7),
+        resolved_at_ms: row.get(8),
+        resolved_by: row.get(9),
+        resolution: row.get(10),
+    }
+}

@@ -1,0 +1,471 @@
+//! Attempts to pay on SQLite.
+
+use rusqlite::{Connection, Row, params};
+
+use super::outbox::insert_event;
+use super::{Sqlite, execute, row, rows};
+use crate::domain::{
+    About, AttemptId, BankReference, CancelReason, Dossier, Instrument, ReferenceNumber, Stamp,
+    Step,
+};
+use crate::store::outbox::as_limit;
+use crate::store::paying::{
+    ATTEMPT_COLUMNS, DOSSIER_COLUMNS, ForecastRow, InstrumentColumns, PaymentAttemptRow, UNSETTLED,
+    dossier, free_at_ms, read_reference, reason_of,
+};
+use crate::store::records::{ORDER_COLUMNS, OrderRow};
+use crate::store::{Due, NewAttempt, Result, Started, Stepped};
+use jiff::Timestamp;
+
+impl Sqlite {
+    pub(in crate::store) async fn dossier(
+        &self,
+        reference: &ReferenceNumber,
+    ) -> Result<Option<Dossier>> {
+        self.lookups.run(|db| read_dossier(db, reference))
+    }
+
+    pub(in crate::store) async fn order_of(
+        &self,
+        about: &About,
+    ) -> Result<Option<(ReferenceNumber, Option<AttemptId>)>> {
+        self.lookups.run(|db| order_of(db, about))
+    }
+
+    pub(in crate::store) async fn attempt_by_code(&self, code: &str) -> Result<Option<AttemptId>> {
+        let sql = "select id from payment_attempts where code = ?1
+                   order by created_at_ms desc limit 1";
+        let found: Option<String> =
+            self.lookups.run(|db| row(db, sql, [code], |row| row.get(0)))?;
+        Ok(found.as_deref().and_then(AttemptId::parse))
+    }
+
+    pub(in crate::store) async fn start_attempt(&self, new: NewAttempt) -> Result<Started> {
+        self.writer.run_compound(move |db| start(db, &new)).await
+    }
+
+    pub(in crate::store) async fn step(&self, change: Step) -> Result<Stepped> {
+        self.writer.run_compound(move |db| step(db, &change)).await
+    }
+
+    pub(in crate::store) async fn claim_attempt(
+        &self,
+        id: &AttemptId,
+        due_at: Timestamp,
+        until: Timestamp,
+    ) -> Result<bool> {
+        let id = id.clone();
+        self.writer
+            .run(move |db| {
+                let sql = "update payment_attempts set due_at_ms = ?3
+                           where id = ?1 and due_at_ms = ?2";
+                let given = params![id.as_str(), due_at.as_millisecond(), until.as_millisecond()];
+                Ok(execute(db, sql, given)? == 1)
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn request_cancel(
+        &self,
+        reference: &ReferenceNumber,
+        reason: CancelReason,
+        stamp: Stamp,
+    ) -> Result<bool> {
+        let reference = reference.clone();
+        self.writer.run_compound(move |db| request_cancel(db, &reference, reason, &stamp)).await
+    }
+
+    pub(in crate::store) async fn postpone(
+        &self,
+        reference: &ReferenceNumber,
+        until: Timestamp,
+        closing_since: Option<Timestamp>,
+    ) -> Result<()> {
+        let reference = reference.clone();
+        let sql =
+            "update orders set expires_at_ms = ?2, closing_at_ms = coalesce(closing_at_ms, ?3)
+                   where reference_number = ?1 and status = 'PEN'";
+        self.writer
+            .run(move |db| {
+                let closing = closing_since.map(Timestamp::as_millisecond);
+                let given = params![reference.as_str(), until.as_millisecond(), closing];
+                execute(db, sql, given).map(drop)
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<Due>> {
+        self.reader.run(move |db| due(db, until.as_millisecond(), limit)).await
+    }
+
+    pub(in crate::store) async fn forget_forecast(&self, id: i64) -> Result<()> {
+        self.writer
+            .run(move |db| execute(db, "delete from forecasts where id = ?1", [id]).map(drop))
+            .await
+    }
+
+    pub(in crate::store) async fn set_queue_due(
+        &self,
+        rail: &str,
+        from: Option<Timestamp>,
+        to: Timestamp,
+    ) -> Result<bool> {
+        let rail = rail.to_owned();
+        self.writer
+            .run(move |db| {
+                let to = to.as_millisecond();
+                let changed = match from {
+                    None => execute(
+                        db,
+                        "insert into rail_queues (rail, due_at_ms) values (?1, ?2)
+                         on conflict do nothing",
+                        params![rail, to],
+                    )?,
+                    Some(from) => execute(
+                        db,
+                        "update rail_queues set due_at_ms = ?3 where rail = ?1 and due_at_ms = ?2",
+                        params![rail, from.as_millisecond(), to],
+                    )?,
+                };
+                Ok(changed == 1)
+            })
+            .await
+    }
+}
+
+pub(super) fn read_dossier(
+    db: &Connection,
+    reference: &ReferenceNumber,
+) -> Result<Option<Dossier>> {
+    let sql = format!(
+        "select {ORDER_COLUMNS}, {DOSSIER_COLUMNS} from orders where reference_number = ?1"
+    );
+    let found = row(db, &sql, [reference.as_str()], |row| {
+        let requested: Option<String> = row.get(11)?;
+        Ok((super::orders::order_row(row)?, requested, row.get(12)?, row.get(13)?))
+    })?;
+    let Some((order, requested, closing, settled)) = found else { return Ok(None) };
+    let sql = format!(
+        "select {ATTEMPT_COLUMNS} from payment_attempts where reference_number = ?1
+         order by created_at_ms, rowid"
+    );
+    let attempts = rows(db, &sql, [reference.as_str()], attempt_row)?
+        .into_iter()
+        .map(PaymentAttemptRow::read)
+        .collect::<Result<_>>()?;
+    dossier(OrderRow::read(order)?, requested.as_deref(), closing, settled, attempts).map(Some)
+}
+
+fn order_of(
+    db: &Connection,
+    about: &About,
+) -> Result<Option<(ReferenceNumber, Option<AttemptId>)>> {
+    let by_attempt = "select reference_number, id from payment_attempts where id = ?1";
+    let by_reference = "select a.reference_number, a.id from bank_references r
+                        join payment_attempts a on a.id = r.attempt_id
+                        where r.entity = ?1 and r.number = ?2";
+    let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+    let found = match about {
+        About::Order(reference) => return Ok(Some((reference.clone(), None))),
+        About::Attempt(id) => row(db, by_attempt, [id.as_str()], read)?,
+        About::Reference(bank) => row(db, by_reference, [bank.entity(), bank.number()], read)?,
+    };
+    let Some((reference, id)) = found else { return Ok(None) };
+    Ok(Some((read_reference(&reference)?, AttemptId::parse(&id))))
+}
+
+fn start(db: &Connection, new: &NewAttempt) -> Result<Started> {
+    let attempt = &new.attempt;
+    let free: Option<i64> = row(
+        db,
+        &format!(
+            "select 1 from orders o where reference_number = ?1 and status = 'PEN'
+                 and cancel_requested is null and closing_at_ms is null and not exists (
+                     select 1 from payment_attempts a
+                     where a.reference_number = o.reference_number and a.state in {UNSETTLED})"
+        ),
+        [attempt.reference_number.as_str()],
+        |row| row.get(0),
+    )?;
+    if free.is_none() {
+        return Ok(Started::Lost);
+    }
+    if let Some(bank) = &new.reserve
+        && !reserve(db, bank, &attempt.id, attempt.created_at)?
+    {
+        return Ok(Started::ReferenceTaken);
+    }
+    let columns = InstrumentColumns::of(&attempt.instrument);
+    execute(
+        db,
+        "insert into payment_attempts (id, application_id, reference_number, method, rail, state,
+             phone_masked, phone_sealed, entity, bank_reference, created_at_ms, updated_at_ms,
+             deadline_at_ms, due_at_ms)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13)",
+        params![
+            attempt.id.as_str(),
+            attempt.application.0,
+            attempt.reference_number.as_str(),
+            attempt.instrument.method().code(),
+            attempt.rail,
+            attempt.state.as_str(),
+            columns.phone_masked,
+            columns.phone_sealed,
+            columns.entity,
+            columns.bank_reference,
+            attempt.created_at.as_millisecond(),
+            attempt.deadline.as_millisecond(),
+            attempt.due_at.map(Timestamp::as_millisecond),
+        ],
+    )?;
+    execute(
+        db,
+        "insert into audit (at_ms, actor, action, subject, after, cause, request_id)
+         values (?1, 'payer', 'attempt.start', ?2, ?3, ?4, ?5)",
+        params![
+            attempt.created_at.as_millisecond(),
+            attempt.reference_number.as_str(),
+            attempt.state.as_str(),
+            format!(
+                "{} by {} as {}",
+                attempt.instrument.method().code(),
+                attempt.rail,
+                attempt.id.as_str()
+            ),
+            new.request_id,
+        ],
+    )?;
+    Ok(Started::New)
+}
+
+/// Whether the number is free: never given out, or dead for long enough.
+fn reserve(
+    db: &Connection,
+    bank: &BankReference,
+    attempt: &AttemptId,
+    at: Timestamp,
+) -> Result<bool> {
+    let sql = "insert into bank_references (entity, number, attempt_id) values (?1, ?2, ?3)
+               on conflict (entity, number) do update
+               set attempt_id = excluded.attempt_id, free_at_ms = null
+               where free_at_ms <= ?4 or attempt_id = excluded.attempt_id";
+    let given = params![bank.entity(), bank.number(), attempt.as_str(), at.as_millisecond()];
+    Ok(execute(db, sql, given)? == 1)
+}
+
+pub(super) fn step(db: &Connection, step: &Step) -> Result<Stepped> {
+    let columns = InstrumentColumns::of(&step.instrument);
+    let at_ms = step.at.as_millisecond();
+    let moved = execute(
+        db,
+        "update payment_attempts set state = ?3, reason = ?4, rail_id = ?5, entity = ?6,
+             bank_reference = ?7, code = ?8, link = ?9, deadline_at_ms = ?10, due_at_ms = ?11,
+             polls = ?12, updated_at_ms = ?13
+         where id = ?1 and state = ?2",
+        params![
+            step.attempt.as_str(),
+            step.from.as_str(),
+            step.to.as_str(),
+            step.reason.as_ref().map(crate::domain::Reason::to_text),
+            step.rail_id,
+            columns.entity,
+            columns.bank_reference,
+            columns.code,
+            columns.link,
+            step.deadline.as_millisecond(),
+            step.due_at.map(Timestamp::as_millisecond),
+            step.polls,
+            at_ms,
+        ],
+    )?;
+    if moved == 0 {
+        return Ok(Stepped::Lost);
+    }
+    let reference = step.reference_number.as_str();
+    if let Instrument::Reference(Some(bank)) = &step.instrument {
+        if step.to.is_over() {
+            free_references(db, reference, step.at)?;
+        } else {
+            reserve(db, bank, &step.attempt, step.at)?;
+            // The payer is told this moment: the order lives until then.
+            execute(
+                db,
+                "update orders set expires_at_ms = ?2
+                 where reference_number = ?1 and status = 'PEN' and closing_at_ms is null",
+                params![reference, step.deadline.as_millisecond()],
+            )?;
+        }
+    }
+    if step.to.is_over() {
+        // What waited for this attempt waits no longer.
+        execute(
+            db,
+            "update orders set expires_at_ms = ?2 where reference_number = ?1 and status = 'PEN'
+                 and (cancel_requested is not null or closing_at_ms is not null)",
+            params![reference, at_ms],
+        )?;
+    }
+    if step.from != step.to {
+        execute(
+            db,
+            "insert into audit (at_ms, actor, action, subject, before, after, cause, request_id)
+             values (?1, 'service', 'attempt.step', ?2, ?3, ?4, ?5, '')",
+            params![at_ms, reference, step.from.as_str(), step.to.as_str(), step.cause()],
+        )?;
+    }
+    for forecast in &step.forecast {
+        execute(
+            db,
+            "insert into forecasts (due_at_ms, rail, attempt_id, reference_number,
+                 rail_payment_id, kind, amount_centimos, reason)
+             select ?1, rail, id, reference_number, ?3, ?4, ?5, ?6
+             from payment_attempts where id = ?2",
+            params![
+                forecast.at.as_millisecond(),
+                step.attempt.as_str(),
+                forecast.rail_payment_id,
+                forecast.word.kind(),
+                forecast.word.amount().get(),
+                reason_of(&forecast.word),
+            ],
+        )?;
+    }
+    Ok(Stepped::Done { announced: announce(db, step)? })
+}
+
+/// The `PEN` event, once per order and only while it is pending.
+fn announce(db: &Connection, step: &Step) -> Result<bool> {
+    let Some(event) = &step.event else { return Ok(false) };
+    let told: Option<i64> = row(
+        db,
+        "select 1 from orders o where reference_number = ?1 and (status <> 'PEN'
+             or exists (select 1 from outbox e where e.reference_number = o.reference_number))",
+        [step.reference_number.as_str()],
+        |row| row.get(0),
+    )?;
+    if told.is_some() {
+        return Ok(false);
+    }
+    insert_event(db, step.application, &step.reference_number, event)?;
+    Ok(true)
+}
+
+/// The references of an order are dead: in half a year somebody else may have them.
+pub(super) fn free_references(db: &Connection, reference: &str, at: Timestamp) -> Result<()> {
+    execute(
+        db,
+        "update bank_references set free_at_ms = ?2
+         where free_at_ms is null and attempt_id in (
+             select id from payment_attempts where reference_number = ?1)",
+        params![reference, free_at_ms(at)],
+    )
+    .map(drop)
+}
+
+fn request_cancel(
+    db: &Connection,
+    reference: &ReferenceNumber,
+    reason: CancelReason,
+    stamp: &Stamp,
+) -> Result<bool> {
+    let noted = execute(
+        db,
+        &format!(
+            "update orders set cancel_requested = ?2
+             where reference_number = ?1 and status = 'PEN' and cancel_requested is null
+                 and exists (select 1 from payment_attempts a
+                     where a.reference_number = orders.reference_number and a.state in {UNSETTLED})"
+        ),
+        params![reference.as_str(), reason.as_str()],
+    )?;
+    if noted == 1 {
+        execute(
+            db,
+            "insert into audit (at_ms, actor, action, subject, cause, request_id)
+             values (?1, ?2, 'order.request_cancel', ?3, ?4, ?5)",
+            params![
+                stamp.at.as_millisecond(),
+                stamp.actor.to_string(),
+                reference.as_str(),
+                format!("waits for the attempt in flight: {}", reason.as_str()),
+                stamp.request_id,
+            ],
+        )?;
+    }
+    Ok(noted == 1)
+}
+
+fn due(db: &Connection, until_ms: i64, limit: usize) -> Result<Vec<Due>> {
+    let given = params![until_ms, as_limit(limit)];
+    let orders = rows(
+        db,
+        "select expires_at_ms, reference_number from orders
+         where status = 'PEN' and expires_at_ms <= ?1 order by expires_at_ms limit ?2",
+        given,
+        |row| Ok(Due::order(row.get(0)?, row.get_ref(1)?.as_str()?)),
+    )?;
+    let attempts = rows(
+        db,
+        "select due_at_ms, id, reference_number from payment_attempts
+         where due_at_ms is not null and due_at_ms <= ?1 order by due_at_ms limit ?2",
+        given,
+        |row| Ok(Due::attempt(row.get(0)?, row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?)),
+    )?;
+    let forecasts = rows(
+        db,
+        &format!(
+            "select {} from forecasts where due_at_ms <= ?1 order by due_at_ms, id limit ?2",
+            ForecastRow::COLUMNS
+        ),
+        given,
+        |row| Ok(forecast_row(row)?.read()),
+    )?;
+    let queues = rows(
+        db,
+        "select due_at_ms, rail from rail_queues where due_at_ms <= ?1
+         order by due_at_ms limit ?2",
+        given,
+        |row| Ok(Due::queue(row.get(0)?, row.get(1)?)),
+    )?;
+    let lists = [forecasts, attempts, orders, queues]
+        .into_iter()
+        .map(|list| list.into_iter().collect::<Result<Vec<Due>>>())
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Due::merge(lists, limit))
+}
+
+fn forecast_row(row: &Row<'_>) -> rusqlite::Result<ForecastRow> {
+    Ok(ForecastRow {
+        id: row.get(0)?,
+        due_at_ms: row.get(1)?,
+        rail: row.get(2)?,
+        attempt_id: row.get(3)?,
+        rail_payment_id: row.get(4)?,
+        kind: row.get(5)?,
+        amount_centimos: row.get(6)?,
+        reason: row.get(7)?,
+    })
+}
+
+fn attempt_row(row: &Row<'_>) -> rusqlite::Result<PaymentAttemptRow> {
+    Ok(PaymentAttemptRow {
+        id: row.get(0)?,
+        application_id: row.get(1)?,
+        reference_number: row.get(2)?,
+        method: row.get(3)?,
+        rail: row.get(4)?,
+        state: row.get(5)?,
+        reason: row.get(6)?,
+        rail_id: row.get(7)?,
+        phone_masked: row.get(8)?,
+        phone_sealed: row.get(9)?,
+        entity: row.get(10)?,
+        bank_reference: row.get(11)?,
+        code: row.get(12)?,
+        link: row.get(13)?,
+        created_at_ms: row.get(14)?,
+        deadline_at_ms: row.get(15)?,
+        due_at_ms: row.get(16)?,
+        polls: row.get(17)?,
+    })
+}

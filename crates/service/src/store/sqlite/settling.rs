@@ -1,0 +1,254 @@
+//! How orders end on SQLite: changes, the notices that cause them, and what fits no order.
+
+use rusqlite::{Connection, Row, params};
+
+use super::outbox::{insert_event, supersede};
+use super::paying::{free_references, step};
+use super::{Sqlite, execute, row, rows};
+use crate::domain::{AttemptId, Change, Effect, ExceptionKind, ReferenceNumber, Status};
+use crate::store::outbox::as_limit;
+use crate::store::paying::{APPLIED, EXCEPTION, ExceptionRow, UNSETTLED};
+use crate::store::{
+    Committed, ExceptionFilter, ExceptionRecord, Receipt, Received, Resolved, Result, Stepped,
+    StoreError,
+};
+
+impl Sqlite {
+    pub(in crate::store) async fn commit(&self, change: Change) -> Result<Committed> {
+        self.writer.run_compound(move |db| commit(db, &change)).await
+    }
+
+    pub(in crate::store) async fn receive(&self, receipt: Receipt) -> Result<Received> {
+        self.writer.run_compound(move |db| receive(db, &receipt)).await
+    }
+
+    pub(in crate::store) async fn exceptions(
+        &self,
+        filter: ExceptionFilter,
+        limit: usize,
+    ) -> Result<Vec<ExceptionRecord>> {
+        let sql = format!(
+            "select {} from exceptions
+             where (?1 is null or id = ?1) and (?2 is null or kind = ?2)
+                 and (?3 is null or reference_number = ?3) and (?4 or resolved_at_ms is null)
+             order by id desc limit ?5",
+            ExceptionRow::COLUMNS
+        );
+        self.reader
+            .run(move |db| {
+                let given = params![
+                    filter.id,
+                    filter.kind.map(ExceptionKind::as_str),
+                    filter.reference_number.as_ref().map(ReferenceNumber::as_str),
+                    filter.resolved_too,
+                    as_limit(limit),
+                ];
+                let found = rows(db, &sql, given, exception_row)?;
+                found.into_iter().map(ExceptionRow::read).collect()
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn resolve_exception(
+        &self,
+        id: i64,
+        resolved: Resolved,
+    ) -> Result<bool> {
+        self.writer
+            .run_compound(move |db| {
+                let changed = execute(
+                    db,
+                    "update exceptions set resolved_at_ms = ?2, resolved_by = ?3, resolution = ?4
+                     where id = ?1 and resolved_at_ms is null",
+                    params![id, resolved.at.as_millisecond(), resolved.by, resolved.resolution],
+                )?;
+                if changed == 0 {
+                    return Ok(false);
+                }
+                execute(
+                    db,
+                    "insert into audit (at_ms, actor, action, subject, cause, request_id)
+                     select ?2, ?3, 'exception.resolve', coalesce(reference_number, rail_payment_id),
+                         ?4, '' from exceptions where id = ?1",
+                    params![id, resolved.at.as_millisecond(), resolved.by, resolved.resolution],
+                )?;
+                Ok(true)
+            })
+            .await
+    }
+}
+
+/// The compare-and-set decides: whoever finds the row pending wins, and brings audit and event along.
+fn commit(db: &Connection, change: &Change) -> Result<Committed> {
+    let reference = change.reference_number.as_str();
+    let at_ms = change.stamp.at.as_millisecond();
+    if change.to == Status::Cancelled && is_unsettled(db, reference)? {
+        return Ok(Committed::InFlight);
+    }
+    let moved = execute(
+        db,
+        "update orders set status = ?1, settled_at_ms = ?2
+         where reference_number = ?3 and status = 'PEN'",
+        params![change.to.code(), at_ms, reference],
+    )?;
+    if moved == 0 {
+        let current: Option<String> =
+            row(db, "select status from orders where reference_number = ?1", [reference], |row| {
+                row.get(0)
+            })?;
+        let Some(current) = current else { return Ok(Committed::NoSuchOrder) };
+        let status = Status::from_code(&current);
+        return status.map(Committed::Lost).ok_or(StoreError::Corrupt(current));
+    }
+    execute(
+        db,
+        "insert into audit (at_ms, actor, action, subject, before, after, cause, request_id)
+         values (?1, ?2, 'order.settle', ?3, 'PEN', ?4, ?5, ?6)",
+        params![
+            at_ms,
+            change.stamp.actor.to_string(),
+            reference,
+            change.to.code(),
+            change.cause,
+            change.stamp.request_id,
+        ],
+    )?;
+    supersede(db, &change.reference_number)?;
+    insert_event(db, change.application, &change.reference_number, &change.event)?;
+    close_attempts(db, change)?;
+    Ok(Committed::Done)
+}
+
+fn is_unsettled(db: &Connection, reference: &str) -> Result<bool> {
+    let sql = format!(
+        "select 1 from payment_attempts p join orders o using (reference_number)
+         where reference_number = ?1 and o.status = 'PEN' and p.state in {UNSETTLED}"
+    );
+    Ok(row(db, &sql, [reference], |row| row.get::<_, i64>(0))?.is_some())
+}
+
+/// The attempt that brought the money is accepted; whatever else could be paid is not any more.
+fn close_attempts(db: &Connection, change: &Change) -> Result<()> {
+    let reference = change.reference_number.as_str();
+    let closed = execute(
+        db,
+        "update payment_attempts set due_at_ms = null, updated_at_ms = ?4,
+             state = case when id = ?2 or state = 'held' then 'accepted' else ?3 end
+         where reference_number = ?1 and (id = ?2 or state = 'issued' or state = 'held')",
+        params![
+            reference,
+            change.paid_by.as_ref().map(AttemptId::as_str),
+            change.closes_as().as_str(),
+            change.stamp.at.as_millisecond(),
+        ],
+    )?;
+    if closed > 0 {
+        free_references(db, reference, change.stamp.at)?;
+    }
+    Ok(())
+}
+
+fn receive(db: &Connection, receipt: &Receipt) -> Result<Received> {
+    let notice = &receipt.notice;
+    let again = execute(
+        db,
+        "update receipts set duplicates = duplicates + 1
+         where rail = ?1 and rail_payment_id = ?2 and kind = ?3",
+        [notice.rail.as_str(), &notice.rail_payment_id, notice.word.kind()],
+    )?;
+    if again == 1 {
+        return Ok(Received::Duplicate);
+    }
+    let received = match &receipt.effect {
+        Effect::Confirm(change) => match commit(db, change)? {
+            Committed::Done => Received::Confirmed,
+            Committed::Lost(status) => {
+                let kind = ExceptionKind::of_settled(status);
+                except(db, receipt, kind, &format!("the order is already {}", status.code()))?
+            }
+            Committed::InFlight | Committed::NoSuchOrder => {
+                return Err(StoreError::Unknown("the order of a payment"));
+            }
+        },
+        Effect::Step(change) => match step(db, change)? {
+            Stepped::Done { .. } => Received::Noted,
+            // Nothing is written yet.
+            Stepped::Lost => return Ok(Received::Changed),
+        },
+        Effect::Exception { kind, detail } => except(db, receipt, *kind, detail)?,
+        Effect::Nothing => Received::Noted,
+    };
+    let outcome = match received {
+        Received::Exception(_) => EXCEPTION,
+        _ => APPLIED,
+    };
+    execute(
+        db,
+        "insert into receipts (rail, rail_payment_id, kind, attempt_id, reference_number,
+             amount_centimos, outcome, raw, call_id, received_at_ms)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        params![
+            notice.rail,
+            notice.rail_payment_id,
+            notice.word.kind(),
+            receipt.attempt.as_ref().map(AttemptId::as_str),
+            receipt.reference_number.as_ref().map(ReferenceNumber::as_str),
+            notice.word.amount().get(),
+            outcome,
+            notice.raw,
+            receipt.stamp.event_id.as_str(),
+            receipt.stamp.at.as_millisecond(),
+        ],
+    )?;
+    Ok(received)
+}
+
+fn except(
+    db: &Connection,
+    receipt: &Receipt,
+    kind: ExceptionKind,
+    detail: &str,
+) -> Result<Received> {
+    let (notice, at_ms) = (&receipt.notice, receipt.stamp.at.as_millisecond());
+    execute(
+        db,
+        "insert into exceptions (kind, application_id, reference_number, rail, rail_payment_id,
+             amount_centimos, detail, created_at_ms)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) on conflict do nothing",
+        params![
+            kind.as_str(),
+            receipt.application.map(|id| id.0),
+            receipt.reference_number.as_ref().map(ReferenceNumber::as_str),
+            notice.rail,
+            notice.rail_payment_id,
+            notice.word.amount().get(),
+            detail,
+            at_ms,
+        ],
+    )?;
+    if let (ExceptionKind::Mismatch, Some(attempt)) = (kind, &receipt.attempt) {
+        execute(
+            db,
+            "update payment_attempts set state = 'held', due_at_ms = null, updated_at_ms = ?2
+             where id = ?1",
+            params![attempt.as_str(), at_ms],
+        )?;
+    }
+    Ok(Received::Exception(kind))
+}
+
+fn exception_row(row: &Row<'_>) -> rusqlite::Result<ExceptionRow> {
+    Ok(ExceptionRow {
+        id: row.get(0)?,
+        kind: row.get(1)?,
+        reference_number: row.get(2)?,
+        rail: row.get(3)?,
+        rail_payment_id: row.get(4)?,
+        amount_centimos: row.get(5)?,
+        detail: row.get(6)?,
+        created_at_ms: row.get(7)?,
+        resolved_at_ms: row.get(8)?,
+        resolved_by: row.get(9)?,
+        resolution: row.get(10)?,
+    })
+}

@@ -1,0 +1,88 @@
+// The hosted checkout's script. Every screen works without it, by links and forms; it only spares the
+// payer full page loads, and tells the shop's window what happened.
+
+import { arm, isArmed } from "./checkout/arming";
+import { copy, share } from "./checkout/clipboard";
+import { startCountdown } from "./checkout/countdown";
+import { leave, postState } from "./checkout/messages";
+import { onSwap, page } from "./checkout/page";
+import { pausePolling, startPolling } from "./checkout/poll";
+import { hideOffline, showOffline } from "./checkout/problem";
+import { load } from "./checkout/swap";
+
+function screenShown(): void {
+  const { main } = page();
+  // Buttons that only the script can serve are hidden in the page as sent.
+  for (const button of main.querySelectorAll<HTMLElement>("[data-copy], [data-print]")) {
+    button.hidden = false;
+  }
+  for (const button of main.querySelectorAll<HTMLElement>("[data-share]")) {
+    button.hidden = !("share" in navigator);
+  }
+  arm();
+  startCountdown(askNow);
+  startPolling();
+  postState();
+}
+
+function askNow(): void {
+  startPolling(0);
+}
+
+/** The payer is back, most often from the app where the payment was approved. */
+function returned(): void {
+  arm();
+  askNow();
+}
+
+document.addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (!isArmed()) return;
+  const form = event.target as HTMLFormElement;
+  const fields = new URLSearchParams();
+  new FormData(form).forEach((value, name) => {
+    fields.append(name, String(value));
+  });
+  void load(form.action, { fields });
+});
+
+document.addEventListener("click", (event) => {
+  const at = (selector: string) => (event.target as Element).closest<HTMLElement>(selector);
+  const swap = at("a[data-swap]") as HTMLAnchorElement | null;
+  const back = at("a[data-continue]") as HTMLAnchorElement | null;
+  const toCopy = at("[data-copy]");
+  const toShare = at("[data-share]");
+  // A click that asks for a new tab is the browser's business.
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (swap) {
+    event.preventDefault();
+    void load(swap.href, { remember: true });
+  } else if (back) {
+    leave(event, back.href);
+  } else if (toCopy) {
+    void copy(toCopy);
+  } else if (toShare) {
+    share(toShare);
+  } else if (at("[data-print]")) {
+    window.print();
+  }
+});
+
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) pausePolling();
+  else returned();
+});
+window.addEventListener("pageshow", (event) => {
+  if (event.persisted) returned();
+});
+// In a frame the payer's own first tap brings the focus, and only the shop of this order may frame us.
+if (window.parent === window) window.addEventListener("focus", arm);
+window.addEventListener("popstate", () => void load(location.href, {}));
+window.addEventListener("offline", showOffline);
+window.addEventListener("online", () => {
+  hideOffline();
+  askNow();
+});
+
+onSwap(screenShown);
+screenShown();

@@ -1,0 +1,96 @@
+// Asks the server whether the screen is still true: often at first, then less and less.
+
+import { correctCountdown } from "./countdown";
+import { page } from "./page";
+import { request } from "./request";
+import { isLoading, load } from "./swap";
+
+const FAST_MS = 2_000;
+const FAST_UNTIL_MS = 30_000;
+const STEADY_MS = 5_000;
+const STEADY_UNTIL_MS = 120_000;
+const SLOW_MS = 15_000;
+const FINAL = ["paid", "cancelled", "expired"];
+
+let timer = 0;
+let startedAt = 0;
+// An answer to a question of an earlier run must not start a second chain of questions.
+let run = 0;
+let fetchedVersion = "";
+let fetchedAt = 0;
+
+/** Starts over at the fast pace, with a first question after `delayMs`. */
+export function startPolling(delayMs = FAST_MS): void {
+  pausePolling();
+  startedAt = Date.now();
+  askAfter(delayMs);
+}
+
+export function pausePolling(): void {
+  clearTimeout(timer);
+  run += 1;
+}
+
+function askAfter(delayMs: number): void {
+  const { statusUrl, screen } = page();
+  if (!statusUrl || FINAL.includes(screen) || document.hidden) return;
+  timer = setTimeout(ask, delayMs);
+}
+
+async function ask(): Promise<void> {
+  const mine = run;
+  const { statusUrl, session } = page();
+  const answer = await request(statusUrl, { headers: { "x-svc-session": session } });
+  if (mine !== run) return;
+  if (answer?.status === 401 && reloadOnce()) return;
+  if (answer?.status === 200) {
+    allowReload();
+    await compare(answer.text);
+  }
+  if (mine !== run) return;
+  askAfter(Math.max(pace(), (answer?.retryAfterSeconds ?? 0) * 1000));
+}
+
+async function compare(text: string): Promise<void> {
+  const { version, left } = parse(text);
+  const { version: shown, pageUrl } = page();
+  if (left !== undefined) correctCountdown(left);
+  if (version === undefined || version === shown || isLoading()) return;
+  // A page that stays behind its status is asked for again, but not at every question.
+  const again = version === fetchedVersion && Date.now() - fetchedAt < SLOW_MS;
+  if (again) return;
+  fetchedVersion = version;
+  fetchedAt = Date.now();
+  await load(pageUrl, {});
+}
+
+function parse(text: string): { version?: string; left?: number } {
+  try {
+    const { version, left } = JSON.parse(text);
+    return {
+      ...(typeof version === "string" && { version }),
+      ...(typeof left === "number" && { left }),
+    };
+  } catch {
+    return {};
+  }
+}
+
+/** The session ran out: a new page brings a new one. The mark in the history survives the reload, so
+ * that a page which never gets a good session does not reload for ever. */
+function reloadOnce(): boolean {
+  if (history.state?.reloaded) return false;
+  history.replaceState({ reloaded: true }, "");
+  location.reload();
+  return true;
+}
+
+function allowReload(): void {
+  if (history.state?.reloaded) history.replaceState(null, "");
+}
+
+function pace(): number {
+  const age = Date.now() - startedAt;
+  if (age < FAST_UNTIL_MS) return FAST_MS;
+  return age < STEADY_UNTIL_MS ? STEADY_MS : SLOW_MS;
+}
