@@ -3,11 +3,15 @@
 mod application;
 mod backup;
 mod demo;
+mod exception;
 mod keygen;
 mod log;
+mod merchant_api;
 mod migrate;
+mod order;
 mod output;
 mod partner;
+mod sandbox;
 mod serve;
 mod settings;
 mod webhook;
@@ -50,12 +54,20 @@ enum Command {
     /// List, show and replay webhooks
     #[command(subcommand)]
     Webhook(webhook::Command),
+    /// Show and cancel orders
+    #[command(subcommand)]
+    Order(order::Command),
+    /// List and resolve money that fits no order
+    #[command(subcommand)]
+    Exception(exception::Command),
+    /// Act as a payer, move the clock, disturb webhooks: with a merchant's variables
+    Sandbox(sandbox::Args),
     /// Create the database or bring it up to date
     Migrate(migrate::Args),
     /// Copy the embedded database while the service runs
     Backup(backup::Args),
-    /// Print a new master key
-    Keygen,
+    /// Print a new master key, or a secret for a rail
+    Keygen(keygen::Args),
 }
 
 fn main() -> ExitCode {
@@ -81,8 +93,11 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Partner(command) => partner::run(command).await,
         Command::Application(command) => application::run(command).await,
         Command::Webhook(command) => webhook::run(command).await,
+        Command::Order(command) => order::run(command).await,
+        Command::Exception(command) => exception::run(command).await,
+        Command::Sandbox(args) => sandbox::run(args).await,
         Command::Migrate(args) => migrate::run(args).await,
         Command::Backup(args) => backup::run(args).await,
-        Command::Keygen => keygen::run(),
+        Command::Keygen(args) => keygen::run(&args),
     }
 }

@@ -91,9 +91,14 @@ impl AttemptState {
         matches!(self, Self::Submitted | Self::AwaitingPayer | Self::Unknown)
     }
 
+    /// The payer can still act, or may have acted.
+    pub fn may_be_paid(self) -> bool {
+        self.is_in_flight() || self == Self::Issued
+    }
+
     /// Nothing more is expected of it.
     pub fn is_over(self) -> bool {
-        !self.is_in_flight() && self != Self::Issued && self != Self::Held
+        !self.may_be_paid() && self != Self::Held
     }
 }
 

@@ -135,7 +135,8 @@ pub fn weigh(
             kind: ExceptionKind::Reversal,
             detail: format!("{amount} kwanza were taken back"),
         },
-        Word::Refused(reason) => match attempt.filter(|attempt| !attempt.state.is_over()) {
+        // A refusal after money came does not take the money back.
+        Word::Refused(reason) => match attempt.filter(|attempt| attempt.state.may_be_paid()) {
             Some(open) => Effect::Step(Box::new(open.refused(reason.clone(), stamp.at))),
             None => Effect::Nothing,
         },

@@ -162,6 +162,7 @@ pub struct Directory {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditRow {
+    pub at: Timestamp,
     pub actor: String,
     pub action: String,
     pub before: Option<String>,

@@ -3,9 +3,11 @@
 
 mod create_payment_order;
 mod events;
+mod model;
 mod ops;
 mod outbox;
 mod payment_by_external_transaction;
+mod races;
 mod simulate;
 mod store;
 mod support;

@@ -10,7 +10,8 @@ use super::outbox::insert_events;
 use super::{Fault, Postgres};
 use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber};
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
-use crate::store::{AuditRow, Created, Result};
+use crate::store::{AuditRow, Created, Result, time};
+use jiff::Timestamp;
 
 impl Postgres {
     pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {
@@ -44,7 +45,7 @@ impl Postgres {
             .client()
             .await?
             .query(
-                "select actor, action, before, after, cause, request_id from audit
+                "select actor, action, before, after, cause, request_id, at_ms from audit
                  where subject = $1 order by id",
                 &[&subject],
             )
@@ -57,6 +58,7 @@ impl Postgres {
             after: row.get(3),
             cause: row.get(4),
             request_id: row.get(5),
+            at: time(row.get(6)).unwrap_or(Timestamp::MIN),
         };
         Ok(rows.iter().map(read).collect())
     }

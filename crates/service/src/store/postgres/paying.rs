@@ -34,7 +34,7 @@ impl Postgres {
         };
         let select = format!(
             "select {ATTEMPT_COLUMNS} from payment_attempts where reference_number = $1
-             order by created_at_ms, id"
+             order by number"
         );
         let attempts = many(&db, &select, &[&reference.as_str()])
             .await?
@@ -246,10 +246,11 @@ async fn start(db: &impl GenericClient, new: &NewAttempt) -> Told<Started> {
     let at_ms = attempt.created_at.as_millisecond();
     change(
         db,
-        "insert into payment_attempts (id, application_id, reference_number, method, rail, state,
-             phone_masked, phone_sealed, entity, bank_reference, created_at_ms, updated_at_ms,
-             deadline_at_ms, due_at_ms)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13)",
+        "insert into payment_attempts (id, application_id, reference_number, number, method, rail,
+             state, phone_masked, phone_sealed, entity, bank_reference, created_at_ms,
+             updated_at_ms, deadline_at_ms, due_at_ms)
+         values ($1, $2, $3,
+             (select count(*) + 1 from payment_attempts where reference_number = $3), $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13)",
         &[
             &attempt.id.as_str(),
             &attempt.application.0,

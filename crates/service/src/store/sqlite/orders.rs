@@ -8,7 +8,8 @@ use super::outbox::insert_event;
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber};
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
-use crate::store::{AuditRow, Created, Result};
+use crate::store::{AuditRow, Created, Result, time};
+use jiff::Timestamp;
 
 impl Sqlite {
     pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {
@@ -48,7 +49,7 @@ impl Sqlite {
 
     pub(in crate::store) async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
         let subject = subject.to_owned();
-        let sql = "select actor, action, before, after, cause, request_id from audit
+        let sql = "select actor, action, before, after, cause, request_id, at_ms from audit
                    where subject = ?1 order by id";
         let read = |row: &Row<'_>| {
             Ok(AuditRow {
@@ -58,6 +59,7 @@ impl Sqlite {
                 after: row.get(3)?,
                 cause: row.get(4)?,
                 request_id: row.get(5)?,
+                at: time(row.get(6)?).unwrap_or(Timestamp::MIN),
             })
         };
         self.reader.run(move |db| rows(db, sql, [&subject], read)).await

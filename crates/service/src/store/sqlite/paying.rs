@@ -147,7 +147,7 @@ pub(super) fn read_dossier(
     let Some((order, requested, closing, settled)) = found else { return Ok(None) };
     let sql = format!(
         "select {ATTEMPT_COLUMNS} from payment_attempts where reference_number = ?1
-         order by created_at_ms, rowid"
+         order by number"
     );
     let attempts = rows(db, &sql, [reference.as_str()], attempt_row)?
         .into_iter()
@@ -198,10 +198,11 @@ fn start(db: &Connection, new: &NewAttempt) -> Result<Started> {
     let columns = InstrumentColumns::of(&attempt.instrument);
     execute(
         db,
-        "insert into payment_attempts (id, application_id, reference_number, method, rail, state,
-             phone_masked, phone_sealed, entity, bank_reference, created_at_ms, updated_at_ms,
-             deadline_at_ms, due_at_ms)
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13)",
+        "insert into payment_attempts (id, application_id, reference_number, number, method, rail,
+             state, phone_masked, phone_sealed, entity, bank_reference, created_at_ms,
+             updated_at_ms, deadline_at_ms, due_at_ms)
+         values (?1, ?2, ?3,
+             (select count(*) + 1 from payment_attempts where reference_number = ?3), ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13)",
         params![
             attempt.id.as_str(),
             attempt.application.0,

@@ -15,6 +15,8 @@ create table payment_attempts (
     id text collate "C" not null primary key,
     application_id bigint not null,
     reference_number text collate "C" not null,
+    -- The first, the second … of its order.
+    number bigint not null,
     method text not null,
     -- The connector that was called.
     rail text not null,

@@ -15,6 +15,8 @@ create table payment_attempts (
     id text not null primary key,
     application_id integer not null,
     reference_number text not null,
+    -- The first, the second … of its order.
+    number integer not null,
     method text not null,
     -- The connector that was called.
     rail text not null,

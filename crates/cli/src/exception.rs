@@ -1,0 +1,198 @@
+//! `svc exception`: money that fits no order, and what an operator did about it.
+
+use serde::Serialize;
+use svc_service::app::App;
+use svc_service::domain::{ExceptionKind, ReferenceNumber};
+use svc_service::orders::{self, Resolution};
+use svc_service::store::{ExceptionFilter, ExceptionRecord};
+
+use crate::output;
+use crate::settings::{DataArgs, Settings};
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// List money that fits no order, newest first
+    List(List),
+    /// Say what was done about it
+    Resolve(Resolve),
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  svc exception list
+  svc exception list --kind mismatch
+  svc exception list --order 01JC4E9V7Q3M8Y5T2K6R1N0WXZ --all --json")]
+pub(crate) struct List {
+    /// Only of this kind
+    #[arg(long, value_enum)]
+    kind: Option<KindArg>,
+    /// Only of this order, by its referenceNumber
+    #[arg(long, value_name = "ORDER")]
+    order: Option<String>,
+    /// Also those that are resolved
+    #[arg(long)]
+    all: bool,
+    /// Most to list
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    limit: usize,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  svc exception resolve 12 --accept --reason \"1 Kz missing, agreed with the shop\"
+  svc exception resolve 13 --refund --reason \"returned by transfer 4711\"
+  svc exception resolve 14 --dismiss --reason \"test payment of the bank\"
+
+--accept takes another amount for the full one and confirms the order, which was held for it.
+--refund says that the money went back; an order that was held for it is cancelled.")]
+pub(crate) struct Resolve {
+    /// Its number in the list
+    id: i64,
+    #[command(flatten)]
+    how: How,
+    /// Why, for the record
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// Who, for the record
+    #[arg(long, default_value = "cli", value_name = "NAME")]
+    operator: String,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct How {
+    /// The amount is taken for the full one: the order is paid
+    #[arg(long)]
+    accept: bool,
+    /// The money went back
+    #[arg(long)]
+    refund: bool,
+    /// Nothing is to be done
+    #[arg(long)]
+    dismiss: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum KindArg {
+    Late,
+    Mismatch,
+    Excess,
+    Unmatched,
+    Reversal,
+}
+
+impl From<KindArg> for ExceptionKind {
+    fn from(kind: KindArg) -> Self {
+        match kind {
+            KindArg::Late => Self::Late,
+            KindArg::Mismatch => Self::Mismatch,
+            KindArg::Excess => Self::Excess,
+            KindArg::Unmatched => Self::Unmatched,
+            KindArg::Reversal => Self::Reversal,
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct View {
+    id: i64,
+    kind: &'static str,
+    reference_number: Option<String>,
+    amount: String,
+    rail: String,
+    rail_payment_id: String,
+    detail: String,
+    created_at: String,
+    resolution: Option<String>,
+    resolved_by: Option<String>,
+    resolved_at: Option<String>,
+}
+
+pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::List(args) => list(args).await,
+        Command::Resolve(args) => resolve(args).await,
+    }
+}
+
+async fn list(args: List) -> anyhow::Result<()> {
+    let store = args.data.settings()?.open_store().await?;
+    let filter = ExceptionFilter {
+        id: None,
+        kind: args.kind.map(Into::into),
+        reference_number: args.order.as_deref().map(ReferenceNumber::parse).transpose()?,
+        resolved_too: args.all,
+    };
+    let found = store.exceptions(filter, args.limit).await?;
+    let views: Vec<_> = found.iter().map(view).collect();
+    if args.json {
+        output::json(&views);
+        return Ok(());
+    }
+    let full = views.len() == args.limit;
+    let rows: Vec<_> = views.into_iter().map(row).collect();
+    output::table(["ID", "KIND", "AMOUNT", "ORDER", "RAIL", "PAYMENT", "WHAT", "RESOLVED"], &rows);
+    if full {
+        output::note(format_args!("The first {} only; --limit shows more.", args.limit));
+    }
+    Ok(())
+}
+
+async fn resolve(args: Resolve) -> anyhow::Result<()> {
+    let Settings { config, database } = args.data.settings()?;
+    let app = App::open(config, &database).await?;
+    let how = match args.how {
+        How { accept: true, .. } => Resolution::Accept,
+        How { refund: true, .. } => Resolution::Refund,
+        How { .. } => Resolution::Dismiss,
+    };
+    let resolved = orders::resolve(&app, args.id, how, &args.operator, &args.reason).await?;
+    let view = view(&resolved);
+    if args.json {
+        output::json(&view);
+    } else {
+        output::line(format_args!("{}: {}", view.id, view.resolution.unwrap_or_default()));
+    }
+    Ok(())
+}
+
+fn view(record: &ExceptionRecord) -> View {
+    let resolved = record.resolved.as_ref();
+    View {
+        id: record.id,
+        kind: record.kind.as_str(),
+        reference_number: record.reference_number.as_ref().map(|r| r.as_str().to_owned()),
+        amount: record.amount.to_string(),
+        rail: record.rail.clone(),
+        rail_payment_id: record.rail_payment_id.clone(),
+        detail: record.detail.clone(),
+        created_at: record.created_at.to_string(),
+        resolution: resolved.map(|resolved| resolved.resolution.clone()),
+        resolved_by: resolved.map(|resolved| resolved.by.clone()),
+        resolved_at: resolved.map(|resolved| resolved.at.to_string()),
+    }
+}
+
+fn row(view: View) -> [String; 8] {
+    [
+        view.id.to_string(),
+        view.kind.into(),
+        view.amount,
+        view.reference_number.unwrap_or_default(),
+        view.rail,
+        view.rail_payment_id,
+        view.detail,
+        view.resolution.unwrap_or_default(),
+    ]
+}

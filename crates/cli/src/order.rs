@@ -1,0 +1,200 @@
+//! `svc order`: see an order with its whole story, or end it.
+
+use anyhow::{anyhow, bail};
+use serde::Serialize;
+use svc_service::app::App;
+use svc_service::domain::{Actor, CancelReason, Dossier, PaymentAttempt, Reason, ReferenceNumber};
+use svc_service::orders::{self, Cancelling, Request};
+use svc_service::store::AuditRow;
+
+use crate::output;
+use crate::settings::{DataArgs, Settings};
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Show an order, what was tried to pay it, and who did what
+    Show(Show),
+    /// Cancel a pending order; one that is being paid is cancelled only if that fails
+    Cancel(Cancel),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Show {
+    /// Its referenceNumber
+    order: String,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Cancel {
+    /// Its referenceNumber
+    order: String,
+    /// Who, for the record
+    #[arg(long, default_value = "cli", value_name = "NAME")]
+    operator: String,
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OrderView {
+    reference_number: String,
+    external_transaction_id: String,
+    payment_status: &'static str,
+    amount: i64,
+    name: String,
+    created_at: String,
+    expires_at: String,
+    settled_at: Option<String>,
+    attempts: Vec<AttemptView>,
+    history: Vec<HistoryView>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AttemptView {
+    id: String,
+    method: &'static str,
+    rail: String,
+    state: &'static str,
+    reason: Option<String>,
+    created_at: String,
+}
+
+#[derive(Serialize)]
+struct HistoryView {
+    at: String,
+    actor: String,
+    action: String,
+    before: Option<String>,
+    after: Option<String>,
+    cause: String,
+}
+
+pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Show(args) => show(args).await,
+        Command::Cancel(args) => cancel(args).await,
+    }
+}
+
+async fn show(args: Show) -> anyhow::Result<()> {
+    let store = args.data.settings()?.open_store().await?;
+    let reference = reference(&args.order)?;
+    let Some(dossier) = store.dossier(&reference).await? else {
+        bail!("there is no order {}", reference.as_str());
+    };
+    let view = order_view(&dossier, store.audit_of(reference.as_str()).await?);
+    if args.json {
+        output::json(&view);
+    } else {
+        print(&view);
+    }
+    Ok(())
+}
+
+async fn cancel(args: Cancel) -> anyhow::Result<()> {
+    let Settings { config, database } = args.data.settings()?;
+    let reference = reference(&args.order)?;
+    let app = App::open(config, &database).await?;
+    if app.store.dossier(&reference).await?.is_none() {
+        bail!("there is no order {}", reference.as_str());
+    }
+    let request = Request { actor: Actor::Operator(args.operator), request_id: String::new() };
+    match orders::cancel(&app, &reference, CancelReason::Operator, &request).await? {
+        Cancelling::Settled(status) => {
+            output::line(format_args!("The order is {}.", status.code()))
+        }
+        Cancelling::Waits => {
+            output::line("The order is being paid; it is cancelled if that fails.");
+        }
+    }
+    Ok(())
+}
+
+fn reference(text: &str) -> anyhow::Result<ReferenceNumber> {
+    ReferenceNumber::parse(text).map_err(|issue| anyhow!("{text} {issue}"))
+}
+
+fn order_view(dossier: &Dossier, audit: Vec<AuditRow>) -> OrderView {
+    let order = &dossier.order;
+    OrderView {
+        reference_number: order.reference_number.as_str().to_owned(),
+        external_transaction_id: order.external_transaction_id.as_str().to_owned(),
+        payment_status: order.status.code(),
+        amount: order.terms.amount.get(),
+        name: order.terms.name.as_str().to_owned(),
+        created_at: order.created_at.to_string(),
+        expires_at: order.expires_at.to_string(),
+        settled_at: dossier.settled_at.map(|at| at.to_string()),
+        attempts: dossier.attempts.iter().map(attempt_view).collect(),
+        history: audit.into_iter().map(history_view).collect(),
+    }
+}
+
+fn attempt_view(attempt: &PaymentAttempt) -> AttemptView {
+    AttemptView {
+        id: attempt.id.as_str().to_owned(),
+        method: attempt.instrument.method().code(),
+        rail: attempt.rail.clone(),
+        state: attempt.state.as_str(),
+        reason: attempt.reason.as_ref().map(Reason::to_text),
+        created_at: attempt.created_at.to_string(),
+    }
+}
+
+fn history_view(row: AuditRow) -> HistoryView {
+    HistoryView {
+        at: row.at.to_string(),
+        actor: row.actor,
+        action: row.action,
+        before: row.before,
+        after: row.after,
+        cause: row.cause,
+    }
+}
+
+fn print(view: &OrderView) {
+    output::line(output::bold(&view.reference_number));
+    for (name, value) in [
+        ("status", view.payment_status.to_owned()),
+        ("merchant's id", view.external_transaction_id.clone()),
+        ("amount", format!("{} Kz", view.amount)),
+        ("for", view.name.clone()),
+        ("created", view.created_at.clone()),
+        ("expires", view.expires_at.clone()),
+        ("settled", view.settled_at.clone().unwrap_or_else(|| "not yet".into())),
+    ] {
+        output::line(format_args!("{name:14} {value}"));
+    }
+    output::line("");
+    let attempts: Vec<_> = view
+        .attempts
+        .iter()
+        .map(|a| {
+            let reason = a.reason.clone().unwrap_or_default();
+            let (method, state) = (a.method.to_owned(), a.state.to_owned());
+            [a.id.clone(), method, a.rail.clone(), state, reason, a.created_at.clone()]
+        })
+        .collect();
+    output::table(["ATTEMPT", "METHOD", "RAIL", "STATE", "REASON", "STARTED"], &attempts);
+    output::line("");
+    let history: Vec<_> = view
+        .history
+        .iter()
+        .map(|h| {
+            let change = match (&h.before, &h.after) {
+                (Some(before), Some(after)) => format!("{before} → {after}"),
+                (None, Some(after)) => after.clone(),
+                _ => String::new(),
+            };
+            [h.at.clone(), h.actor.clone(), h.action.clone(), change, h.cause.clone()]
+        })
+        .collect();
+    output::table(["AT", "WHO", "WHAT", "CHANGE", "WHY"], &history);
+}

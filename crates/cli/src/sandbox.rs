@@ -1,0 +1,147 @@
+//! `svc sandbox`: what POST /sandbox/… does, from the shell, with the merchant's `SVC_…` variables.
+
+use hyper::Method;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use crate::merchant_api::{MerchantApi, MerchantArgs};
+use crate::output;
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples (with the variables svc demo prints):
+  svc sandbox confirm order_6f9619ff-…      the payer pays
+  svc sandbox clock --advance 24h           a day passes, with all that falls due in it
+  svc sandbox chaos --duplicate --drop-first 1 --failure-rate 0.3 --seed 7
+  svc sandbox chaos --off")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    merchant: MerchantArgs,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// The payer pays the order
+    Confirm(Order),
+    /// An attempt to pay it is refused; the order stays pending
+    Decline(Order),
+    /// A bank reference is issued for it
+    Pending(Order),
+    /// The payer gives up
+    Cancel(Order),
+    /// Its deadline passes
+    Expire(Order),
+    /// What time the sandbox thinks it is; move it
+    Clock(Clock),
+    /// How webhooks are disturbed; disturb them
+    Chaos(Chaos),
+}
+
+#[derive(clap::Args)]
+struct Order {
+    /// The order's externalTransactionId
+    order: String,
+}
+
+#[derive(clap::Args)]
+struct Clock {
+    /// How far to move it: 90s, 24h, 3d
+    #[arg(long, value_name = "TIME")]
+    advance: Option<SignedDuration>,
+}
+
+#[derive(clap::Args)]
+struct Chaos {
+    /// Every event comes twice
+    #[arg(long)]
+    duplicate: bool,
+    /// After the last event of an order the one before comes once more
+    #[arg(long)]
+    reorder: bool,
+    /// The first attempt waits so many milliseconds
+    #[arg(long, value_name = "MS")]
+    delay_ms: Option<i64>,
+    /// So many attempts of every event never arrive
+    #[arg(long, value_name = "N")]
+    drop_first: Option<i64>,
+    /// The part of all attempts that never arrives, from 0 to 1
+    #[arg(long, value_name = "RATE")]
+    failure_rate: Option<f64>,
+    /// Another seed loses other attempts
+    #[arg(long, value_name = "N")]
+    seed: Option<i64>,
+    /// Let webhooks go as they should
+    #[arg(long, conflicts_with_all = ["duplicate", "reorder", "delay_ms", "drop_first", "failure_rate"])]
+    off: bool,
+}
+
+impl Chaos {
+    fn asks_for_nothing(&self) -> bool {
+        let Self { duplicate, reorder, delay_ms, drop_first, failure_rate, seed, off } = self;
+        let set = *duplicate || *reorder || *off || seed.is_some();
+        !set && delay_ms.is_none() && drop_first.is_none() && failure_rate.is_none()
+    }
+}
+
+pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    let api = MerchantApi::sign_in(&args.merchant).await?;
+    let data = match args.command {
+        Command::Confirm(order) => simulate(&api, &order.order, "confirm").await?,
+        Command::Decline(order) => simulate(&api, &order.order, "decline").await?,
+        Command::Pending(order) => simulate(&api, &order.order, "pending").await?,
+        Command::Cancel(order) => simulate(&api, &order.order, "cancel").await?,
+        Command::Expire(order) => simulate(&api, &order.order, "expire").await?,
+        Command::Clock(Clock { advance: None }) => {
+            api.call(Method::GET, "/sandbox/clock", None).await?
+        }
+        Command::Clock(Clock { advance: Some(by) }) => {
+            let body = json!({ "advanceSeconds": by.as_secs() });
+            api.call(Method::POST, "/sandbox/clock", Some(body)).await?
+        }
+        Command::Chaos(chaos) => disturb(&api, &chaos).await?,
+    };
+    if args.json {
+        output::json(&data);
+    } else {
+        print(&data);
+    }
+    Ok(())
+}
+
+async fn simulate(api: &MerchantApi, order: &str, outcome: &str) -> anyhow::Result<Value> {
+    let body = json!({
+        "applicationUUID": api.application_uuid(),
+        "externalTransactionId": order,
+        "outcome": outcome,
+    });
+    api.call(Method::POST, "/sandbox/simulate", Some(body)).await
+}
+
+async fn disturb(api: &MerchantApi, chaos: &Chaos) -> anyhow::Result<Value> {
+    if chaos.asks_for_nothing() {
+        let target = format!("/sandbox/chaos?applicationUUID={}", api.application_uuid());
+        return api.call(Method::GET, &target, None).await;
+    }
+    let body = json!({
+        "applicationUUID": api.application_uuid(),
+        "duplicate": chaos.duplicate,
+        "reorder": chaos.reorder,
+        "delayMs": chaos.delay_ms.unwrap_or(0),
+        "dropFirst": chaos.drop_first.unwrap_or(0),
+        "failureRate": chaos.failure_rate.unwrap_or(0.0),
+        "seed": chaos.seed.unwrap_or(0),
+    });
+    api.call(Method::PUT, "/sandbox/chaos", Some(body)).await
+}
+
+/// One fact a line.
+fn print(data: &Value) {
+    for (name, value) in data.as_object().into_iter().flatten() {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        output::line(format_args!("{name:24} {text}"));
+    }
+}

@@ -1,0 +1,96 @@
+//! A payment, a cancellation and a deadline at the same moment, on two nodes: one of them wins, the
+//! merchant hears of one, and money that lost is on record.
+
+use std::sync::Arc;
+
+use svc_service::app::App;
+use svc_service::config::Config;
+use svc_service::domain::*;
+use svc_service::orders::{self, Request};
+use svc_service::store::{Created, EventState, ExceptionFilter, Received};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+
+use crate::support::{TestDatabase, events_of, new_order, on_both_engines, payment_of};
+
+const RACES: usize = 2_000;
+/// Races run side by side.
+const AT_ONCE: usize = 40;
+
+on_both_engines! {
+    of_a_payment_a_cancellation_and_a_deadline_exactly_one_wins,
+}
+
+async fn of_a_payment_a_cancellation_and_a_deadline_exactly_one_wins(database: TestDatabase) {
+    let config = || Config::sandbox(([127, 0, 0, 1], 0).into());
+    let here = App::open(config(), &database.database()).await.unwrap();
+    let there = App::open(config(), &database.database()).await.unwrap();
+    let mut confirmed = 0;
+    for first in (0..RACES).step_by(AT_ONCE) {
+        let mut races = JoinSet::new();
+        for number in first..first + AT_ONCE {
+            races.spawn(race(here.clone(), there.clone(), number));
+        }
+        while let Some(won) = races.join_next().await {
+            confirmed += usize::from(won.unwrap() == Status::Confirmed);
+        }
+    }
+    assert!((1..RACES).contains(&confirmed), "{confirmed} of {RACES}: nobody raced");
+    let late = database.count("exceptions where kind = 'late'").await;
+    assert_eq!(late as usize, RACES - confirmed, "every payment that lost is on record");
+    assert_eq!(database.count("receipts").await as usize, RACES);
+    assert_eq!(database.count("audit where action = 'order.settle'").await as usize, RACES);
+}
+
+/// The status that won.
+async fn race(here: App, there: App, number: usize) -> Status {
+    let new = new_order(1, &format!("order_{number}"));
+    let Created::New(order) = here.store.create_order(new).await.unwrap() else {
+        panic!("the id is new")
+    };
+    let reference = order.reference_number.clone();
+    let gate = Arc::new(Barrier::new(3));
+    let payment = {
+        let (app, gate, notice) = (here.clone(), Arc::clone(&gate), payment_of(&order));
+        tokio::spawn(async move {
+            gate.wait().await;
+            orders::settle(&app, notice, "").await.unwrap()
+        })
+    };
+    let cancellation = {
+        let (app, gate, reference) = (there.clone(), Arc::clone(&gate), reference.clone());
+        tokio::spawn(async move {
+            let request = Request { actor: Actor::Payer, request_id: String::new() };
+            gate.wait().await;
+            orders::cancel(&app, &reference, CancelReason::Payer, &request).await.unwrap()
+        })
+    };
+    let deadline = {
+        // Each of them is the last to come now and then.
+        let (app, reference) = (if number % 2 == 0 { here.clone() } else { there }, reference);
+        tokio::spawn(async move {
+            gate.wait().await;
+            orders::expire_now(&app, &reference).await.unwrap();
+        })
+    };
+    let received = payment.await.unwrap();
+    cancellation.await.unwrap();
+    deadline.await.unwrap();
+
+    let status = here.store.order_by_reference(&order.reference_number).await.unwrap();
+    let status = status.unwrap().status;
+    let told: Vec<_> = events_of(&here.store, &order).await;
+    assert_eq!(told.len(), 1, "one event: {told:?}");
+    assert_eq!((told[0].status, told[0].state), (status, EventState::Queued));
+    match status {
+        Status::Confirmed => assert_eq!(received, Received::Confirmed),
+        Status::Cancelled => {
+            assert_eq!(received, Received::Exception(ExceptionKind::Late));
+            let reference_number = Some(order.reference_number);
+            let filter = ExceptionFilter { reference_number, ..ExceptionFilter::default() };
+            assert_eq!(here.store.exceptions(filter, 10).await.unwrap().len(), 1);
+        }
+        Status::Pending => panic!("somebody must win"),
+    }
+    status
+}
