@@ -123,27 +123,31 @@ TOKEN=$(curl -s -u '{client_id}:{client_secret}' \
 
 # 2. an order of 15,000 kwanza
 ORDER=order_$(cat /proc/sys/kernel/random/uuid 2>/dev/null || uuidgen)
-curl -s {base_url}/svcpartner/createPaymentOrder \
+CREATED=$(curl -s {base_url}/svcpartner/createPaymentOrder \
   -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d @- <<BODY
 {{"externalTransactionId":"$ORDER","clientId":"user-1","applicationUUID":"{application_uuid}",
  "name":"Livro","amount":15000,"quantity":1,
  "additionalInfo":"{{\"returnUrl\":\"http://127.0.0.1:3000/ok\",\"cancelUrl\":\"http://127.0.0.1:3000/cancel\",\"webhookUrl\":\"http://127.0.0.1:3000/api/svc/webhook\"}}"}}
 BODY
-echo
+)
+echo "$CREATED"
 
 # 3. its state
 curl -s "{base_url}/svcpartner/paymentByExternalTransaction?externalTransactionId=$ORDER&applicationUUID={application_uuid}" \
   -H "Authorization: Bearer $TOKEN"
 echo
 
-# 4. pay it, as a payer would
+# 4. what its payer sees: open this address in a browser
+echo "{base_url}/checkout/$(echo "$CREATED" | sed 's/.*"referenceNumber":"\([^"]*\)".*/\1/')?key={publishable_key}"
+
+# 5. pay it, as a payer would
 curl -s {base_url}/sandbox/simulate \
   -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d @- <<BODY
 {{"externalTransactionId":"$ORDER","applicationUUID":"{application_uuid}","outcome":"confirm"}}
 BODY
 echo
 
-# 5. the webhook it caused; it waits until something answers at http://127.0.0.1:3000
+# 6. the webhook it caused; it waits until something answers at http://127.0.0.1:3000
 {look}
 "#
     )

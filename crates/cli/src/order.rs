@@ -108,7 +108,7 @@ async fn cancel(args: Cancel) -> anyhow::Result<()> {
     let request = Request { actor: Actor::Operator(args.operator), request_id: String::new() };
     match orders::cancel(&app, &reference, CancelReason::Operator, &request).await? {
         Cancelling::Settled(status) => {
-            output::line(format_args!("The order is {}.", status.code()))
+            output::line(format_args!("The order is {}.", status.code()));
         }
         Cancelling::Waits => {
             output::line("The order is being paid; it is cancelled if that fails.");

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use ipnet::IpNet;
 use secrecy::SecretString;
 use serde::Deserialize;
-use svc_service::config::{Config, Limits, RailConfig, TlsFiles, WebhookConfig};
+use svc_service::config::{Config, Labels, Limits, RailConfig, TlsFiles, WebhookConfig};
 use svc_service::domain::Environment;
 use svc_service::store::{Database, Options, Store};
 
@@ -90,6 +90,12 @@ pub(crate) struct ServiceArgs {
     /// Queries for one order before 429 [default: 200]
     #[arg(long, env = "SVC_SERVER_ORDER_QUERIES_PER_SECOND", value_name = "N")]
     pub order_queries_per_second: Option<u32>,
+    /// What payers read for FPMCXEXPRSS [default: Multicaixa Express]
+    #[arg(long, env = "SVC_SERVER_EXPRESS_LABEL", value_name = "TEXT")]
+    pub express_label: Option<String>,
+    /// What payers read for FPSOLPG, after "Pay with" [default: svc]
+    #[arg(long, env = "SVC_SERVER_WALLET_LABEL", value_name = "TEXT")]
+    pub wallet_label: Option<String>,
     /// Checkout pages that do not exist from one address before 429 [default: 60]
     #[arg(long, env = "SVC_SERVER_CHECKOUT_MISSES_PER_MINUTE", value_name = "N")]
     pub checkout_misses_per_minute: Option<u32>,
@@ -128,6 +134,8 @@ struct File {
     checkout_misses_per_minute: Option<u32>,
     checkout_polls_per_second: Option<u32>,
     connections: Option<usize>,
+    express_label: Option<String>,
+    wallet_label: Option<String>,
     /// Connectors of acquirers, in the order they are preferred.
     #[serde(default, rename = "rail")]
     rails: Vec<RailTable>,
@@ -204,6 +212,7 @@ impl ServiceArgs {
                 .or(file.private_webhook_targets)
                 .unwrap_or(false),
             webhooks: webhooks(self, &file),
+            labels: labels(self, &file),
             rails: file.rails.iter().map(rail).collect::<anyhow::Result<_>>()?,
             master_key: master_key(&file)?,
             limits: limits(self, &file),
@@ -291,6 +300,17 @@ fn webhooks(args: &ServiceArgs, file: &File) -> WebhookConfig {
     WebhookConfig {
         name_servers: servers.clone(),
         certificates: args.webhook_ca.as_ref().or(file.webhook_ca.as_ref()).cloned(),
+    }
+}
+
+fn labels(args: &ServiceArgs, file: &File) -> Labels {
+    let default = Labels::default();
+    let first = |given: &Option<String>, written: &Option<String>, default| {
+        given.clone().or(written.clone()).unwrap_or(default)
+    };
+    Labels {
+        express: first(&args.express_label, &file.express_label, default.express),
+        wallet: first(&args.wallet_label, &file.wallet_label, default.wallet),
     }
 }
 

@@ -141,7 +141,9 @@ fn the_printed_walk_works_when_pasted() {
         assert_eq!(answer["data"]["referenceNumber"], created["data"]["referenceNumber"]);
     }
     let reference = created["data"]["referenceNumber"].as_str().expect("a reference is text");
-    let [head, event] = table[..] else { panic!("one event, not {pasted:?}") };
+    let [page, head, event] = table[..] else { panic!("a page and one event, not {pasted:?}") };
+    let (_, target) = page.split_once("/checkout/").expect("the address of the checkout");
+    assert!(target.contains("?key=pk_test_"), "{page}");
     assert!(head.starts_with("EVENT"), "{head}");
     for part in ["evt_", "CON", reference, PRIVATE_TARGET] {
         assert!(event.contains(part), "{part} is missing in {event}");

@@ -24,6 +24,7 @@ pub struct Config {
     pub webhooks: WebhookConfig,
     /// Connectors of acquirers, in the order they are preferred.
     pub rails: Vec<RailConfig>,
+    pub labels: Labels,
     /// 32 bytes in base64; the sandbox makes its own when there is none.
     pub master_key: Option<SecretString>,
     pub limits: Limits,
@@ -40,6 +41,20 @@ pub struct WebhookConfig {
     pub name_servers: Vec<SocketAddr>,
     /// Sandbox only: a PEM file of certificate authorities to trust beside the machine's.
     pub certificates: Option<PathBuf>,
+}
+
+/// Names that belong to others, or to the operator: what payers read for two of the methods.
+#[derive(Clone, Debug)]
+pub struct Labels {
+    pub express: String,
+    /// The operator's own wallet, as in "Pay with …".
+    pub wallet: String,
+}
+
+impl Default for Labels {
+    fn default() -> Self {
+        Self { express: "Multicaixa Express".into(), wallet: "svc".into() }
+    }
 }
 
 /// A connector of an acquirer: a process that speaks our contract over signed HTTP.
@@ -123,6 +138,7 @@ impl Config {
             private_webhook_targets: false,
             webhooks: WebhookConfig::default(),
             rails: Vec::new(),
+            labels: Labels::default(),
             master_key: None,
             limits: Limits::default(),
             commit_batch_max: Self::COMMIT_BATCH_MAX,

@@ -256,9 +256,11 @@ impl<'a> Builder<'a> {
 
     fn label(&self, method: PaymentMethod) -> String {
         match method {
-            PaymentMethod::ExpressWallet => self.t.m_express.to_owned(),
+            PaymentMethod::ExpressWallet => self.app.config.labels.express.clone(),
             PaymentMethod::BankReference => self.t.m_ref.to_owned(),
-            PaymentMethod::Direct => self.t.m_own.replace("{wallet}", WALLET),
+            PaymentMethod::Direct => {
+                self.t.m_own.replace("{wallet}", &self.app.config.labels.wallet)
+            }
         }
     }
 
@@ -326,9 +328,6 @@ impl<'a> Builder<'a> {
         url.into()
     }
 }
-
-/// The service's own wallet, by the name payers know it by.
-const WALLET: &str = "svc";
 
 fn phone_masked(attempt: &PaymentAttempt) -> &str {
     match &attempt.instrument {

@@ -15,7 +15,7 @@ use crate::http::{
     ApiError, Body, Caller, Envelope, ErrorReply, Exchange, Issue, OrderData, Reply, field,
 };
 use crate::orders::{self, Choice, PayError, Request};
-use crate::rails::Simulator;
+use crate::rails::{Simulator, payment_id};
 
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -126,15 +126,22 @@ async fn decline(app: &App, order: &Order, payer: &Request) -> Result<(), ApiErr
     };
     let Some(attempt) = dossier.as_ref().and_then(|d| d.in_flight()) else { return Ok(()) };
     let word = Word::Refused(Reason::PayerRefused);
+    // Whatever its number was going to do, it does not.
+    app.store.forget_forecasts(&attempt.id).await?;
     let notice = notice(app, About::Attempt(attempt.id.clone()), word);
     orders::settle(app, notice, &payer.request_id).await?;
     Ok(())
 }
 
 fn notice(app: &App, about: About, word: Word) -> Notice {
+    let rail_payment_id = match &about {
+        // Should the simulator pay this attempt too, it is the same payment.
+        About::Attempt(id) => payment_id(id),
+        _ => format!("sim_{}", hex::encode(app.random.bytes::<12>())),
+    };
     Notice {
         rail: Simulator::NAME.to_owned(),
-        rail_payment_id: format!("sim_{}", hex::encode(app.random.bytes::<12>())),
+        rail_payment_id,
         about,
         word,
         raw: b"simulate".to_vec(),

@@ -304,6 +304,11 @@ impl Store {
         engine!(self.forget_forecast(id))
     }
 
+    /// What a simulated rail was going to say about this attempt is not said.
+    pub async fn forget_forecasts(&self, attempt: &AttemptId) -> Result<()> {
+        engine!(self.forget_forecasts(attempt))
+    }
+
     /// Moves the moment a rail's queue is read next; `None` stands for "never before". `false` if
     /// another node was quicker.
     pub async fn set_queue_due(

@@ -195,9 +195,9 @@ impl Stage {
                         _ => Word::Paid(Centimos::new(1_500_000 - i64::from(!exact))),
                     };
                     if matches!(op, Op::Decline) {
-                        model.decline()
+                        model.decline();
                     } else {
-                        model.pay(exact)
+                        model.pay(exact);
                     }
                     notices += 1;
                     let notice = Notice {

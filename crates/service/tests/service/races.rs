@@ -67,7 +67,8 @@ async fn race(here: App, there: App, number: usize) -> Status {
     };
     let deadline = {
         // Each of them is the last to come now and then.
-        let (app, reference) = (if number % 2 == 0 { here.clone() } else { there }, reference);
+        let (app, reference) =
+            (if number.is_multiple_of(2) { here.clone() } else { there }, reference);
         tokio::spawn(async move {
             gate.wait().await;
             orders::expire_now(&app, &reference).await.unwrap();

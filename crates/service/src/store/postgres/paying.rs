@@ -171,6 +171,12 @@ impl Postgres {
         Ok(())
     }
 
+    pub(in crate::store) async fn forget_forecasts(&self, attempt: &AttemptId) -> Result<()> {
+        let sql = "delete from forecasts where attempt_id = $1";
+        change(&self.client().await?, sql, &[&attempt.as_str()]).await?;
+        Ok(())
+    }
+
     pub(in crate::store) async fn set_queue_due(
         &self,
         rail: &str,

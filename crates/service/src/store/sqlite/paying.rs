@@ -104,6 +104,12 @@ impl Sqlite {
             .await
     }
 
+    pub(in crate::store) async fn forget_forecasts(&self, attempt: &AttemptId) -> Result<()> {
+        let attempt = attempt.clone();
+        let sql = "delete from forecasts where attempt_id = ?1";
+        self.writer.run(move |db| execute(db, sql, [attempt.as_str()]).map(drop)).await
+    }
+
     pub(in crate::store) async fn set_queue_due(
         &self,
         rail: &str,
