@@ -79,9 +79,8 @@ pub(super) async fn advance(
     Body(body): Body<ClockRequest>,
 ) -> Result<Reply<ClockData>, ApiError> {
     let by = parse(body)?;
-    let target = app.clock.now().saturating_add(by).unwrap_or(Timestamp::MAX);
     // A caller that hangs up does not leave the sandbox between two times.
-    let journey = tokio::spawn(travel(app.clone(), target));
+    let journey = tokio::spawn(travel(app.clone(), by));
     let arrived = match tokio::time::timeout(ANSWER_AFTER, journey).await {
         Ok(Ok(outcome)) => {
             outcome?;
@@ -94,20 +93,22 @@ pub(super) async fn advance(
 }
 
 /// From one moment at which something is due to the next.
-async fn travel(app: App, target: Timestamp) -> Result<(), StoreError> {
+async fn travel(app: App, by: SignedDuration) -> Result<(), StoreError> {
     let _one_at_a_time = app.travel.lock().await;
+    let target = app.clock.ahead().saturating_add(by);
     loop {
         orders::run_due(&app).await?;
         let webhooks = app.outbox_bell.sent().await;
         let orders = orders::next_due(&app).await?;
         let next = webhooks.into_iter().chain(orders).min().unwrap_or(Timestamp::MAX);
-        let now = app.clock.now();
-        if now >= target {
+        let left = target.saturating_sub(app.clock.ahead());
+        if left <= SignedDuration::ZERO {
             return Ok(());
         }
+        let wait = next.duration_since(app.clock.now());
         // Something that is due and stays so must not keep us from arriving.
-        let stop = if next <= now { target } else { next.min(target) };
-        app.clock.advance(stop.duration_since(now));
+        let stop = if wait <= SignedDuration::ZERO { left } else { wait.min(left) };
+        app.clock.advance(stop);
         app.store.set_clock_ahead(app.clock.ahead()).await?;
     }
 }
