@@ -1,7 +1,7 @@
 //! `svc sandbox`: what POST /sandbox/… does, from the shell, with the merchant's `SVC_…` variables.
 
 use hyper::Method;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Span, SpanRelativeTo};
 use serde_json::{Value, json};
 
 use crate::merchant_api::{MerchantApi, MerchantArgs};
@@ -50,7 +50,7 @@ struct Order {
 #[derive(clap::Args)]
 struct Clock {
     /// How far to move it: 90s, 24h, 3d
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = length_of_time)]
     advance: Option<SignedDuration>,
 }
 
@@ -136,6 +136,11 @@ async fn disturb(api: &MerchantApi, chaos: &Chaos) -> anyhow::Result<Value> {
         "seed": chaos.seed.unwrap_or(0),
     });
     api.call(Method::PUT, "/sandbox/chaos", Some(body)).await
+}
+
+/// `90s`, `24h 10s` or `3d`: here a day has 24 hours.
+fn length_of_time(text: &str) -> Result<SignedDuration, jiff::Error> {
+    text.parse::<Span>()?.to_duration(SpanRelativeTo::days_are_24_hours())
 }
 
 /// One fact a line.
