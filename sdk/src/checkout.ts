@@ -75,6 +75,11 @@ document.addEventListener("visibilitychange", () => {
 window.addEventListener("pageshow", (event) => {
   if (event.persisted) returned();
 });
+// The shop's window cannot always see that this one is closed: the service is told.
+window.addEventListener("pagehide", () => {
+  const { leftUrl, session } = page();
+  if (leftUrl) navigator.sendBeacon(leftUrl, new URLSearchParams({ session }));
+});
 // In a frame the payer's own first tap brings the focus, and only the shop of this order may frame us.
 if (window.parent === window) window.addEventListener("focus", arm);
 window.addEventListener("popstate", () => void load(location.href, {}));

@@ -15,6 +15,7 @@ mod partner;
 mod rail_notices;
 pub mod rails;
 mod sandbox;
+mod sdk;
 pub mod server;
 pub mod store;
 pub mod webhook;

@@ -6,6 +6,7 @@ export interface Page {
   version: string;
   statusUrl: string;
   pageUrl: string;
+  leftUrl: string;
   session: string;
   merchantOrigin: string;
   nonce: string;
@@ -15,8 +16,20 @@ export interface Page {
 export function page(): Page {
   const main = document.querySelector("main") as HTMLElement;
   const { screen = "", version = "", statusUrl = "", pageUrl = "", session = "" } = main.dataset;
+  const { leftUrl = "" } = main.dataset;
   const { merchantOrigin = "", nonce = "", payment = "" } = main.dataset;
-  return { main, screen, version, statusUrl, pageUrl, session, merchantOrigin, nonce, payment };
+  return {
+    main,
+    screen,
+    version,
+    statusUrl,
+    pageUrl,
+    leftUrl,
+    session,
+    merchantOrigin,
+    nonce,
+    payment,
+  };
 }
 
 /** Says a sentence to a screen reader, without moving the reader's place. */

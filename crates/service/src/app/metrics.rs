@@ -36,7 +36,7 @@ const WEBHOOK_OUTCOMES: [&str; 9] =
     ["delivered", "status", "timeout", "connect", "tls", "dns", "refused", "broken", "unsigned"];
 
 /// The routes by which requests are counted; whatever else is asked for is the last one.
-pub const ROUTES: [&str; 16] = [
+pub const ROUTES: [&str; 17] = [
     "/svcpartner/createPaymentOrder",
     "/svcpartner/paymentByExternalTransaction",
     "/token",
@@ -45,6 +45,7 @@ pub const ROUTES: [&str; 16] = [
     "/sandbox/clock",
     "/sandbox/chaos",
     "/checkout",
+    "/sdks",
     "/rails",
     "/sandbox",
     "/livez",

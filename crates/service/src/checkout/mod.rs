@@ -8,8 +8,8 @@ mod cancel;
 mod format;
 mod page;
 mod pay;
+mod presence;
 mod screen;
-mod security;
 mod session;
 mod status;
 mod texts;
@@ -21,10 +21,9 @@ use axum::routing::{get, post};
 
 use crate::app::App;
 
-// The sandbox's pages look and are protected like these.
-pub(crate) use assets::{css_url, page_response};
+// The sandbox's pages look like these.
+pub(crate) use assets::css_url;
 pub(crate) use format::money;
-pub(crate) use security::{is_foreign, protect};
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
@@ -32,5 +31,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/checkout/{reference}/pay", post(pay::pay))
         .route("/checkout/{reference}/cancel", post(cancel::cancel))
         .route("/checkout/{reference}/status", get(status::status))
+        .route("/checkout/{reference}/left", post(presence::left))
+        .route("/checkout/{reference}/state", get(presence::state))
         .route("/checkout/assets/{name}", get(assets::asset))
 }

@@ -4,10 +4,14 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::view::{Typed, render};
+use super::presence;
+use super::view::{self, Typed, render};
 use super::visit::Visit;
 use crate::app::App;
 
 pub(super) async fn page(State(app): State<App>, visit: Visit) -> Response {
+    if let Err(fault) = presence::seen(&app, &visit).await {
+        return view::failed(&visit.headers, visit.options.language, &fault.into());
+    }
     render(&app, &visit, StatusCode::OK, &Typed::default())
 }

@@ -6,13 +6,12 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::SignedDuration;
 
-use super::security::is_foreign;
 use super::session::Session;
 use super::view::{self, Typed, render};
 use super::visit::{Visit, too_many};
 use crate::app::App;
 use crate::domain::{Actor, PaymentMethod, PhoneNumber};
-use crate::http::{ApiError, read_form};
+use crate::http::{ApiError, is_foreign, read_form};
 use crate::orders::{self, Choice, PayError, Request};
 
 pub(super) async fn pay(State(app): State<App>, visit: Visit, body: Body) -> Response {

@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use super::presence;
 use super::screen::{Screen, screen, version};
 use super::session::Session;
 use super::visit::Visit;
@@ -29,6 +30,9 @@ pub(super) async fn status(State(app): State<App>, visit: Visit) -> Response {
     let token = visit.headers.get("x-svc-session").and_then(|value| value.to_str().ok());
     if Session::check(&app.keys, token.unwrap_or_default(), reference, now).is_none() {
         return ApiError::InvalidSession.into_response();
+    }
+    if let Err(fault) = presence::seen(&app, &visit).await {
+        return ApiError::from(fault).into_response();
     }
     let shown = screen(&visit.dossier, &visit.options.view, now);
     json(&StatusReply {

@@ -7,10 +7,9 @@ use jiff::Timestamp;
 use serde_json::json;
 use url::Url;
 
-use super::assets::{css_url, js_url, page_response};
+use super::assets::{css_url, js_url};
 use super::format::{luanda_time, money, qr};
 use super::screen::{Screen, screen, version};
-use super::security::{origin_of, own_origin, protect};
 use super::session::Session;
 use super::texts::Texts;
 use super::visit::Visit;
@@ -18,7 +17,7 @@ use crate::app::App;
 use crate::domain::{
     AttemptState, Dossier, Environment, Instrument, PaymentAttempt, PaymentMethod, Reason, Status,
 };
-use crate::http::{ApiError, Language};
+use crate::http::{ApiError, Language, origin_of, own_origin, page_response, protect};
 
 #[derive(Template)]
 #[template(path = "checkout/page.html")]
@@ -40,6 +39,7 @@ struct Page<'a> {
     pay_url: String,
     cancel_url: String,
     status_url: String,
+    left_url: String,
     screen: &'static str,
     version: String,
     methods: Vec<MethodView>,
@@ -168,6 +168,10 @@ impl<'a> Builder<'a> {
             pay_url: self.at("/pay", ""),
             cancel_url: self.at("/cancel", ""),
             status_url: self.at("/status", &options.view),
+            left_url: match options.nonce.is_empty() {
+                true => String::new(),
+                false => self.at("/left", ""),
+            },
             screen: self.shown.name(),
             version: version(dossier, self.shown),
             methods: self.methods(),
@@ -355,7 +359,7 @@ fn paid_method(dossier: &Dossier) -> PaymentMethod {
 }
 
 /// What the SDK hands to the merchant's callbacks (spec 2.5).
-fn payment(dossier: &Dossier, now: Timestamp) -> String {
+pub(super) fn payment(dossier: &Dossier, now: Timestamp) -> String {
     let order = &dossier.order;
     let reference = dossier.live(PaymentMethod::BankReference, now);
     let method = match reference {
@@ -416,5 +420,10 @@ fn notice(
     let html = page.render().expect("the template only prints strings");
     let mut response = page_response(status, html, headers);
     protect(response.headers_mut(), None);
+    // It says nothing about anybody, and an SDK on any page should be able to tell that from silence.
+    let any = HeaderValue::from_static("*");
+    response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, any);
+    let told = HeaderValue::from_static("x-request-id, retry-after");
+    response.headers_mut().insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, told);
     response
 }

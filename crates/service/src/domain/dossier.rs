@@ -124,6 +124,17 @@ impl Dossier {
         self.attempts.iter().filter(|attempt| attempt.state == AttemptState::Issued)
     }
 
+    /// Whether closing the window means giving up: nothing is in flight, and no reference was issued
+    /// that the payer may have written down.
+    pub fn may_be_abandoned(&self) -> bool {
+        let reference =
+            |attempt: &PaymentAttempt| attempt.instrument.method() == PaymentMethod::BankReference;
+        self.order.status == Status::Pending
+            && self.in_flight().is_none()
+            && !self.is_held()
+            && !self.issued().any(reference)
+    }
+
     /// Two phases: first the order is no longer offered, and after a grace for money on its way it
     /// is cancelled.
     pub fn at_deadline(&self, now: Timestamp, grace: SignedDuration) -> Result<Deadline, Refusal> {

@@ -4,18 +4,21 @@
 mod access_token;
 mod answer;
 mod body;
+mod browser;
 mod caller;
 mod error;
 mod language;
 mod listener;
 mod messages;
 mod order_data;
+mod page;
 mod query;
 mod reply;
 
 pub(crate) use access_token::AccessTokens;
 pub(crate) use answer::{ErrorReply, Exchange};
 pub(crate) use body::{Body, field, read_form, read_json_bytes};
+pub(crate) use browser::{is_foreign, origin_of, own_origin, protect};
 pub(crate) use caller::Caller;
 pub(crate) use error::{ApiError, FieldFault, TokenFault};
 pub(crate) use language::Language;
@@ -23,5 +26,6 @@ pub(crate) use listener::Listener;
 pub use listener::ListenerError;
 pub(crate) use messages::{ALL_ERRORS, Issue};
 pub(crate) use order_data::OrderData;
+pub(crate) use page::{Asset, page_response};
 pub(crate) use query::{optional_parameter, parameter};
 pub(crate) use reply::{Envelope, Reply, json};

@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::abandon::abandon;
 use super::expire::expire;
 use super::follow::follow;
 use super::settle;
@@ -43,6 +44,7 @@ async fn work_off(app: &App, due: &Due) -> Result<(), StoreError> {
         DueWork::Attempt { id, reference_number } => {
             follow(app, id, reference_number, due.at).await
         }
+        DueWork::Visit { reference_number, nonce } => abandon(app, reference_number, nonce).await,
         DueWork::Forecast { id, notice } => {
             // The effect first: should we end between the two, the notice is a duplicate.
             settle(app, notice.clone(), "").await?;

@@ -1,5 +1,6 @@
 //! The only room that changes an order, one file per verb.
 
+mod abandon;
 mod cancel;
 mod create;
 mod due;

@@ -4,6 +4,7 @@
 mod chaos;
 mod clock;
 mod pages;
+mod playground;
 mod simulate;
 mod texts;
 
@@ -25,6 +26,7 @@ pub(crate) fn routes(environment: Environment) -> Router<App> {
             .route("/sandbox/simulate", post(simulate::simulate))
             .route("/sandbox/clock", get(clock::clock).post(clock::advance))
             .route("/sandbox/chaos", get(chaos::chaos).put(chaos::set_chaos))
-            .merge(pages::routes()),
+            .merge(pages::routes())
+            .merge(playground::routes()),
     }
 }

@@ -11,12 +11,14 @@ use serde::Serialize;
 
 use super::texts::Texts;
 use crate::app::App;
-use crate::checkout::{css_url, is_foreign, money, page_response, protect};
+use crate::checkout::{css_url, money};
 use crate::domain::{
     About, AttemptId, AttemptState, BankReference, Centimos, Dossier, Notice, PaymentAttempt,
     Reason, Status, Word,
 };
-use crate::http::{ApiError, Exchange, Language, json, read_form};
+use crate::http::{
+    ApiError, Exchange, Language, is_foreign, json, page_response, protect, read_form,
+};
 use crate::orders;
 use crate::rails::{Simulator, payment_id};
 

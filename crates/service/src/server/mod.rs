@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::http::{ApiError, Listener};
 use crate::rails::Rail;
 use crate::webhook::{Dispatcher, SenderError};
-use crate::{checkout, ops, orders, partner, rail_notices, sandbox};
+use crate::{checkout, ops, orders, partner, rail_notices, sandbox, sdk};
 
 use crate::config::ConfigError;
 pub use crate::http::ListenerError;
@@ -106,6 +106,7 @@ fn router(app: App) -> Router {
         .merge(partner::routes())
         .merge(checkout::routes())
         .merge(rail_notices::routes())
+        .merge(sdk::routes())
         .merge(sandbox::routes(app.environment))
         .merge(ops::routes(&openapi::document()))
         .fallback(async || ApiError::RouteNotFound)

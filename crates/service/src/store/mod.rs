@@ -9,6 +9,7 @@ mod paying;
 mod postgres;
 mod records;
 mod sqlite;
+mod visits;
 
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
@@ -32,6 +33,8 @@ pub use records::{
     Application, AuditRow, Committed, Created, Directory, NewApplication, NewPartner, Partner,
     PartnerState, PendingEvent, PreviousWebhookSecret, Rotation, WebhookRotation,
 };
+
+pub use visits::CheckoutVisit;
 
 /// Where the data lives.
 #[derive(Clone, Debug)]
@@ -293,6 +296,41 @@ impl Store {
         closing_since: Option<Timestamp>,
     ) -> Result<()> {
         engine!(self.postpone(reference, until, closing_since))
+    }
+
+    /// The window with this nonce; none if no such window showed this order.
+    pub async fn visit(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+    ) -> Result<Option<CheckoutVisit>> {
+        engine!(self.visit(reference, nonce))
+    }
+
+    /// The window shows the order now.
+    pub async fn visit_seen(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+        at: Timestamp,
+    ) -> Result<()> {
+        engine!(self.visit_seen(reference, nonce, at))
+    }
+
+    /// The payer left the window, if it was ever seen; at `due` somebody looks whether for good.
+    pub async fn visit_left(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+        at: Timestamp,
+        due: Timestamp,
+    ) -> Result<()> {
+        engine!(self.visit_left(reference, nonce, at, due))
+    }
+
+    /// Nothing more is due for a window.
+    pub async fn visit_ended(&self, reference: &ReferenceNumber, nonce: &str) -> Result<()> {
+        engine!(self.visit_ended(reference, nonce))
     }
 
     /// What is due by then, by time.

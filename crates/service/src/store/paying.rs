@@ -103,6 +103,11 @@ pub enum DueWork {
         id: i64,
         notice: Notice,
     },
+    /// A window the payer left.
+    Visit {
+        reference_number: ReferenceNumber,
+        nonce: String,
+    },
     /// A rail's queue is to be read.
     Queue {
         rail: String,
@@ -127,6 +132,11 @@ impl Due {
             id: read_attempt_id(id)?,
             reference_number: read_reference(reference)?,
         };
+        Ok(Self { at: time(at_ms)?, work })
+    }
+
+    pub(super) fn visit(at_ms: i64, reference: &str, nonce: String) -> Result<Self> {
+        let work = DueWork::Visit { reference_number: read_reference(reference)?, nonce };
         Ok(Self { at: time(at_ms)?, work })
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Each room and the rooms it may import. ARCHITECTURE.md draws the same table.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("domain", &[]),
     ("keys", &[]),
     ("config", &["domain"]),
@@ -15,6 +15,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("http", &["app", "config", "domain", "orders", "store"]),
     ("partner", &["app", "domain", "http", "orders", "store"]),
     ("checkout", &["app", "domain", "http", "keys", "orders", "store"]),
+    ("sdk", &["app", "http"]),
     ("rail_notices", &["app", "http", "orders", "rails", "store"]),
     ("sandbox", &["app", "checkout", "domain", "http", "orders", "rails", "store"]),
     ("ops", &["app", "domain", "http", "orders", "store"]),
@@ -33,6 +34,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "rail_notices",
             "rails",
             "sandbox",
+            "sdk",
             "store",
             "webhook",
         ],

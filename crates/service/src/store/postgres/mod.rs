@@ -6,6 +6,7 @@ mod orders;
 mod outbox;
 mod paying;
 mod settling;
+mod visits;
 
 use std::time::Duration;
 

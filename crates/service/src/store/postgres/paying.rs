@@ -157,6 +157,12 @@ impl Postgres {
         lists.push(read(many(&db, attempts, &given).await?, |row| {
             Due::attempt(row.get(0), row.get(1), row.get(2))
         })?);
+        let visits = "select due_at_ms, reference_number, nonce from checkout_visits
+                      where due_at_ms is not null and due_at_ms <= $1
+                      order by due_at_ms limit $2";
+        lists.push(read(many(&db, visits, &given).await?, |row| {
+            Due::visit(row.get(0), row.get(1), row.get(2))
+        })?);
         lists.push(read(many(&db, orders, &given).await?, |row| {
             Due::order(row.get(0), row.get(1))
         })?);

@@ -6,6 +6,7 @@ mod outbox;
 mod paying;
 mod settling;
 mod thread;
+mod visits;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

@@ -434,7 +434,14 @@ fn due(db: &Connection, until_ms: i64, limit: usize) -> Result<Vec<Due>> {
         given,
         |row| Ok(Due::queue(row.get(0)?, row.get(1)?)),
     )?;
-    let lists = [forecasts, attempts, orders, queues]
+    let visits = rows(
+        db,
+        "select due_at_ms, reference_number, nonce from checkout_visits
+         where due_at_ms is not null and due_at_ms <= ?1 order by due_at_ms limit ?2",
+        given,
+        |row| Ok(Due::visit(row.get(0)?, row.get_ref(1)?.as_str()?, row.get(2)?)),
+    )?;
+    let lists = [forecasts, attempts, visits, orders, queues]
         .into_iter()
         .map(|list| list.into_iter().collect::<Result<Vec<Due>>>())
         .collect::<Result<Vec<_>>>()?;

@@ -79,6 +79,19 @@ create table receipts (
     primary key (rail, rail_payment_id, kind)
 );
 
+-- Windows of the checkout that an SDK opened, each with a nonce of its own: whether its payer has left
+-- is known here and not by the page that opened it, which may be cut off from it.
+create table checkout_visits (
+    reference_number text collate "C" not null,
+    nonce text not null,
+    seen_at_ms bigint not null,
+    left_at_ms bigint,
+    -- When an order that was left alone is given up.
+    due_at_ms bigint,
+    primary key (reference_number, nonce)
+);
+create index checkout_visits_due on checkout_visits (due_at_ms) where due_at_ms is not null;
+
 -- What the simulated rails of a sandbox are going to say, and when.
 create table forecasts (
     id bigint generated always as identity primary key,

@@ -1,4 +1,4 @@
-//! What browsers are told about the checkout, and whose requests are heard.
+//! What browsers are told about our pages, and whose requests are heard.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use url::Url;
@@ -44,7 +44,7 @@ fn is_own(app: &App, headers: &HeaderMap, origin: &str) -> bool {
 }
 
 /// How the payer's browser reaches us.
-pub(super) fn own_origin(app: &App, headers: &HeaderMap) -> Option<String> {
+pub(crate) fn own_origin(app: &App, headers: &HeaderMap) -> Option<String> {
     if let Some(public) = &app.config.public_url {
         return Some(public.origin().ascii_serialization());
     }
@@ -54,7 +54,7 @@ pub(super) fn own_origin(app: &App, headers: &HeaderMap) -> Option<String> {
 }
 
 /// The origin of one of the merchant's pages.
-pub(super) fn origin_of(url: &str) -> Option<String> {
+pub(crate) fn origin_of(url: &str) -> Option<String> {
     let origin = Url::parse(url).ok()?.origin();
     origin.is_tuple().then(|| origin.ascii_serialization())
 }

@@ -1,0 +1,101 @@
+//! Whether the payer's window is still there: told by the page itself, known to the service, asked by
+//! the SDK. The window that opened it may be cut off from it and see it as closed.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::pay::Form;
+use super::screen::screen;
+use super::view;
+use super::visit::Visit;
+use crate::app::App;
+use crate::http::{ApiError, json, origin_of};
+use crate::store::StoreError;
+
+/// A look every few seconds is no news.
+const SEEN_PERIOD: SignedDuration = SignedDuration::from_secs(10);
+/// A reload leaves and comes back.
+const LEFT_AFTER: SignedDuration = SignedDuration::from_secs(3);
+/// Then an order with nothing begun is given up.
+const ABANDONED_AFTER: SignedDuration = SignedDuration::from_secs(10);
+
+/// Notes that the window of this visit shows the order.
+pub(super) async fn seen(app: &App, visit: &Visit) -> Result<(), StoreError> {
+    let (reference, nonce) = (&visit.dossier.order.reference_number, &visit.options.nonce);
+    if nonce.is_empty() {
+        return Ok(());
+    }
+    let now = app.clock.now();
+    let fresh = |seen_at: Timestamp| now.duration_since(seen_at) < SEEN_PERIOD;
+    match app.store.visit(reference, nonce).await? {
+        Some(known) if known.left_at.is_none() && fresh(known.seen_at) => Ok(()),
+        _ => app.store.visit_seen(reference, nonce, now).await,
+    }
+}
+
+/// POST /checkout/{referenceNumber}/left: sent by the page as it goes.
+pub(super) async fn left(State(app): State<App>, visit: Visit, body: Body) -> Response {
+    if let Err(refused) = Form::read(&app, &visit, body).await {
+        return *refused;
+    }
+    let (reference, nonce) = (&visit.dossier.order.reference_number, &visit.options.nonce);
+    let now = app.clock.now();
+    let due = now.saturating_add(ABANDONED_AFTER).unwrap_or(now);
+    match app.store.visit_left(reference, nonce, now, due).await {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(fault) => ApiError::from(fault).into_response(),
+    }
+}
+
+#[derive(Serialize)]
+struct StateReply {
+    /// Whether this flow's window has shown the order.
+    seen: bool,
+    left: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    screen: Option<&'static str>,
+    /// As messages carry it; only for whoever knows the nonce of a window that was seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payment: Option<Box<RawValue>>,
+}
+
+/// GET /checkout/{referenceNumber}/state: what the SDK asks, from the merchant's page.
+pub(super) async fn state(State(app): State<App>, visit: Visit) -> Response {
+    let reference = &visit.dossier.order.reference_number;
+    if let Err(limited) = app.limits.checkout_poll(reference) {
+        return readable(&visit, ApiError::from(limited).into_response());
+    }
+    let known = match app.store.visit(reference, &visit.options.nonce).await {
+        Ok(known) => known,
+        Err(fault) => return readable(&visit, ApiError::from(fault).into_response()),
+    };
+    let now = app.clock.now();
+    let left = known.and_then(|known| known.left_at);
+    let reply = StateReply {
+        seen: known.is_some(),
+        left: left.is_some_and(|at| now.duration_since(at) >= LEFT_AFTER),
+        screen: known.map(|_| screen(&visit.dossier, "", now).name()),
+        payment: known.and_then(|_| RawValue::from_string(view::payment(&visit.dossier, now)).ok()),
+    };
+    readable(&visit, json(&reply))
+}
+
+/// Only the shop the order comes from may read it.
+fn readable(visit: &Visit, mut response: Response) -> Response {
+    let shop = origin_of(&visit.dossier.order.terms.additional_info.return_url());
+    if let Some(origin) = shop.and_then(|origin| HeaderValue::from_str(&origin).ok()) {
+        let headers = response.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(
+            header::ACCESS_CONTROL_EXPOSE_HEADERS,
+            HeaderValue::from_static("x-request-id, retry-after"),
+        );
+        headers.insert(header::VARY, HeaderValue::from_static("origin"));
+    }
+    response
+}

@@ -1,0 +1,62 @@
+//! Windows of the checkout on PostgreSQL.
+
+use jiff::Timestamp;
+
+use super::Postgres;
+use super::paying::{change, one};
+use crate::domain::ReferenceNumber;
+use crate::store::{CheckoutVisit, Result};
+
+impl Postgres {
+    pub(in crate::store) async fn visit(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+    ) -> Result<Option<CheckoutVisit>> {
+        let sql = "select seen_at_ms, left_at_ms from checkout_visits
+                   where reference_number = $1 and nonce = $2";
+        let found = one(&self.client().await?, sql, &[&reference.as_str(), &nonce]).await?;
+        found.map(|row| CheckoutVisit::read(row.get(0), row.get(1))).transpose()
+    }
+
+    pub(in crate::store) async fn visit_seen(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+        at: Timestamp,
+    ) -> Result<()> {
+        let sql = "insert into checkout_visits (reference_number, nonce, seen_at_ms)
+                   values ($1, $2, $3)
+                   on conflict (reference_number, nonce) do update
+                   set seen_at_ms = excluded.seen_at_ms, left_at_ms = null, due_at_ms = null";
+        let db = self.client().await?;
+        change(&db, sql, &[&reference.as_str(), &nonce, &at.as_millisecond()]).await?;
+        Ok(())
+    }
+
+    pub(in crate::store) async fn visit_left(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+        at: Timestamp,
+        due: Timestamp,
+    ) -> Result<()> {
+        let sql = "update checkout_visits set left_at_ms = $3, due_at_ms = $4
+                   where reference_number = $1 and nonce = $2";
+        let db = self.client().await?;
+        let (at, due) = (at.as_millisecond(), due.as_millisecond());
+        change(&db, sql, &[&reference.as_str(), &nonce, &at, &due]).await?;
+        Ok(())
+    }
+
+    pub(in crate::store) async fn visit_ended(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+    ) -> Result<()> {
+        let sql = "update checkout_visits set due_at_ms = null
+                   where reference_number = $1 and nonce = $2";
+        change(&self.client().await?, sql, &[&reference.as_str(), &nonce]).await?;
+        Ok(())
+    }
+}

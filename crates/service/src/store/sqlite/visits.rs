@@ -1,0 +1,70 @@
+//! Windows of the checkout on SQLite.
+
+use jiff::Timestamp;
+use rusqlite::params;
+
+use super::{Sqlite, execute, row};
+use crate::domain::ReferenceNumber;
+use crate::store::{CheckoutVisit, Result};
+
+impl Sqlite {
+    pub(in crate::store) async fn visit(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+    ) -> Result<Option<CheckoutVisit>> {
+        let sql = "select seen_at_ms, left_at_ms from checkout_visits
+                   where reference_number = ?1 and nonce = ?2";
+        let read = |row: &rusqlite::Row<'_>| Ok(CheckoutVisit::read(row.get(0)?, row.get(1)?));
+        self.lookups.run(|db| row(db, sql, [reference.as_str(), nonce], read))?.transpose()
+    }
+
+    pub(in crate::store) async fn visit_seen(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+        at: Timestamp,
+    ) -> Result<()> {
+        let sql = "insert into checkout_visits (reference_number, nonce, seen_at_ms)
+                   values (?1, ?2, ?3)
+                   on conflict (reference_number, nonce) do update
+                   set seen_at_ms = excluded.seen_at_ms, left_at_ms = null, due_at_ms = null";
+        let (reference, nonce) = (reference.clone(), nonce.to_owned());
+        self.writer
+            .run(move |db| {
+                execute(db, sql, params![reference.as_str(), nonce, at.as_millisecond()]).map(drop)
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn visit_left(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+        at: Timestamp,
+        due: Timestamp,
+    ) -> Result<()> {
+        let sql = "update checkout_visits set left_at_ms = ?3, due_at_ms = ?4
+                   where reference_number = ?1 and nonce = ?2";
+        let (reference, nonce) = (reference.clone(), nonce.to_owned());
+        self.writer
+            .run(move |db| {
+                let (at, due) = (at.as_millisecond(), due.as_millisecond());
+                execute(db, sql, params![reference.as_str(), nonce, at, due]).map(drop)
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn visit_ended(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+    ) -> Result<()> {
+        let sql = "update checkout_visits set due_at_ms = null
+                   where reference_number = ?1 and nonce = ?2";
+        let (reference, nonce) = (reference.clone(), nonce.to_owned());
+        self.writer
+            .run(move |db| execute(db, sql, [reference.as_str(), nonce.as_str()]).map(drop))
+            .await
+    }
+}

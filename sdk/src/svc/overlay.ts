@@ -1,0 +1,32 @@
+// On the merchant's page while the payer is in the other window: where it is, and a way out.
+
+import { isolate, make } from "./dom";
+import type { Language } from "./options";
+import { TEXTS } from "./texts";
+
+const STYLE = `:host{position:fixed;inset:0;z-index:2147483646;display:grid;place-items:center;background:rgba(0,0,0,.72);color:#fff;font:18px/1.5 system-ui,sans-serif;text-align:center}
+div{padding:24px;max-width:22em}
+button{display:block;width:100%;min-height:48px;margin-top:12px;border:1px solid #fff;border-radius:24px;background:transparent;color:#fff;font:inherit;cursor:pointer}
+button.first{background:#fff;color:#111}
+button:focus-visible{outline:3px solid #6cf;outline-offset:2px}`;
+
+export interface Overlay {
+  remove(): void;
+}
+
+export function showOverlay(lang: Language, focus: () => void, cancel: () => void): Overlay {
+  const host = make("div");
+  const root = isolate(host, STYLE);
+  const text = TEXTS[lang];
+  const show = make("button", { type: "button", className: "first", textContent: text.show });
+  const end = make("button", { type: "button", textContent: text.cancel });
+  show.addEventListener("click", focus);
+  end.addEventListener("click", cancel);
+  const box = make("div", {}, make("p", { textContent: text.inWindow }), show, end);
+  box.setAttribute("role", "dialog");
+  box.setAttribute("aria-modal", "true");
+  box.setAttribute("aria-label", text.inWindow);
+  root.append(box);
+  document.body.append(host);
+  return { remove: () => host.remove() };
+}

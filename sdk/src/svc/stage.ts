@@ -1,0 +1,81 @@
+// Where the payer pays: a window of its own, a layer over the page, or, if neither can be had, this very
+// window.
+
+import { isolate, make } from "./dom";
+import type { Language } from "./options";
+import { TEXTS } from "./texts";
+
+export interface Stage {
+  /** The window whose messages count; none before the checkout is there. */
+  readonly source: () => Window | null;
+  show(url: string): void;
+  focus(): void;
+  close(): void;
+  /** Closed by the payer, as far as this page can see. */
+  isClosed(): boolean;
+}
+
+// Its name tells the checkout that it may close itself.
+const NAME = "svc-checkout";
+const WIDTH = 440;
+const HEIGHT = 720;
+
+/** Must run in the click itself: later, browsers take the window for an advertisement. */
+export function openWindow(lang: Language): Stage | undefined {
+  const left = Math.max(0, window.screenX + (window.outerWidth - WIDTH) / 2);
+  const top = Math.max(0, window.screenY + (window.outerHeight - HEIGHT) / 2);
+  const features = `popup,width=${WIDTH},height=${HEIGHT},left=${left},top=${top}`;
+  let popup: Window | null = null;
+  try {
+    popup = window.open("", `${NAME}-${Date.now()}`, features);
+    if (!popup || popup.closed) return undefined;
+    popup.document.title = TEXTS[lang].wait;
+    const body = popup.document.body;
+    body.textContent = TEXTS[lang].wait;
+    body.style.cssText = "font:18px system-ui,sans-serif;padding:3em 1em;text-align:center";
+  } catch {
+    // It is there, but not ours to write on: it will be navigated all the same.
+    if (!popup) return undefined;
+  }
+  const opened = popup;
+  return {
+    source: () => opened,
+    show: (url) => {
+      opened.location.href = url;
+    },
+    focus: () => opened.focus(),
+    close: () => opened.close(),
+    isClosed: () => opened.closed,
+  };
+}
+
+const LAYER = `:host{position:fixed;inset:0;z-index:2147483647;background:rgba(0,0,0,.6)}
+iframe{position:absolute;inset:0;width:100%;height:100%;border:0;background:#fff}
+@media(min-width:560px){iframe{inset:24px auto;left:calc(50% - 220px);width:440px;height:calc(100% - 48px);border-radius:16px}}
+button{position:absolute;top:8px;right:8px;width:48px;height:48px;border:0;border-radius:24px;background:rgba(0,0,0,.6);color:#fff;font:24px system-ui,sans-serif;cursor:pointer}`;
+
+/** A layer over the page with the checkout in a frame. */
+export function openLayer(lang: Language): Stage {
+  const host = make("div");
+  const root = isolate(host, LAYER);
+  const frame = make("iframe", { title: TEXTS[lang].pay, allow: "clipboard-write; web-share" });
+  const shut = make("button", { type: "button", textContent: "×", ariaLabel: TEXTS[lang].cancel });
+  let closed = false;
+  const close = () => {
+    closed = true;
+    host.remove();
+  };
+  shut.addEventListener("click", close);
+  root.append(frame, shut);
+  document.body.append(host);
+  shut.focus();
+  return {
+    source: () => frame.contentWindow,
+    show: (url) => {
+      frame.src = url;
+    },
+    focus: () => frame.focus(),
+    close,
+    isClosed: () => closed,
+  };
+}

@@ -1,0 +1,34 @@
+// The order's public state, asked of the service: the truth when messages do not come.
+
+import { asView, type View } from "./verdict";
+
+export interface State {
+  /** The checkout page of this flow has been shown. */
+  seen: boolean;
+  /** The payer left it, and did not come back. */
+  left: boolean;
+  view: View | undefined;
+}
+
+export type Asked = { state: State } | { failure: "not_found" | "network"; requestId?: string };
+
+export async function ask(url: string): Promise<Asked> {
+  try {
+    const answer = await fetch(url, { credentials: "omit", cache: "no-store" });
+    if (answer.status === 404) {
+      const requestId = answer.headers.get("x-request-id") ?? undefined;
+      return requestId ? { failure: "not_found", requestId } : { failure: "not_found" };
+    }
+    if (!answer.ok) return { failure: "network" };
+    const body = (await answer.json()) as Record<string, unknown>;
+    return {
+      state: {
+        seen: body.seen === true,
+        left: body.left === true,
+        view: asView(body.screen, body.payment),
+      },
+    };
+  } catch {
+    return { failure: "network" };
+  }
+}

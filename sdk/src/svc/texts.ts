@@ -1,0 +1,35 @@
+// What payers read on the merchant's page.
+
+import type { Language } from "./options";
+
+interface Texts {
+  pay: string;
+  wait: string;
+  inWindow: string;
+  show: string;
+  cancel: string;
+}
+
+export const TEXTS: Record<Language, Texts> = {
+  pt: {
+    pay: "Pagar",
+    wait: "A preparar o pagamento…",
+    inWindow: "Continue o pagamento na outra janela",
+    show: "Mostrar a janela",
+    cancel: "Cancelar",
+  },
+  en: {
+    pay: "Pay",
+    wait: "Preparing the payment…",
+    inWindow: "Continue the payment in the other window",
+    show: "Show the window",
+    cancel: "Cancel",
+  },
+  fr: {
+    pay: "Payer",
+    wait: "Préparation du paiement…",
+    inWindow: "Continuez le paiement dans l'autre fenêtre",
+    show: "Afficher la fenêtre",
+    cancel: "Annuler",
+  },
+};
