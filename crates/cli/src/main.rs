@@ -6,7 +6,6 @@ mod demo;
 mod exception;
 mod keygen;
 mod log;
-mod merchant_api;
 mod migrate;
 mod order;
 mod output;

@@ -4,7 +4,10 @@ use hyper::Method;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use serde_json::{Value, json};
 
-use crate::merchant_api::{MerchantApi, MerchantArgs};
+use anyhow::anyhow;
+use secrecy::SecretString;
+use svc_client::{Client, Credentials};
+
 use crate::output;
 
 #[derive(clap::Args)]
@@ -21,6 +24,41 @@ pub(crate) struct Args {
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
+}
+
+/// What a merchant's backend has in its environment.
+#[derive(clap::Args, Clone)]
+struct MerchantArgs {
+    /// Address of the service
+    #[arg(
+        long,
+        env = "SVC_BASE_URL",
+        default_value = "http://127.0.0.1:8080",
+        value_name = "URL",
+        global = true
+    )]
+    base_url: String,
+    /// The application's publishable key
+    #[arg(long, env = "SVC_PUBLISHABLE_KEY", value_name = "KEY", global = true)]
+    publishable_key: Option<String>,
+    /// The partner's client id
+    #[arg(long, env = "SVC_CLIENT_ID", value_name = "ID", global = true)]
+    client_id: Option<String>,
+}
+
+/// No flag: anyone on the machine can list those.
+const CLIENT_SECRET: &str = "SVC_CLIENT_SECRET";
+
+impl MerchantArgs {
+    fn client(&self) -> anyhow::Result<Client> {
+        let missing = |name: &str| anyhow!("{name} is not set; svc demo prints the variables");
+        let key = self.publishable_key.clone().ok_or_else(|| missing("SVC_PUBLISHABLE_KEY"))?;
+        let client_id = self.client_id.clone().ok_or_else(|| missing("SVC_CLIENT_ID"))?;
+        let secret = std::env::var(CLIENT_SECRET).map_err(|_| missing(CLIENT_SECRET))?;
+        let client_secret = SecretString::from(secret);
+        let credentials = Credentials { publishable_key: key, client_id, client_secret };
+        Ok(Client::new(&self.base_url, credentials)?.speaking("en"))
+    }
 }
 
 #[derive(clap::Subcommand)]
@@ -88,7 +126,7 @@ impl Chaos {
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let api = MerchantApi::sign_in(&args.merchant).await?;
+    let api = args.merchant.client()?;
     let data = match args.command {
         Command::Confirm(order) => simulate(&api, &order.order, "confirm").await?,
         Command::Decline(order) => simulate(&api, &order.order, "decline").await?,
@@ -100,7 +138,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         }
         Command::Clock(Clock { advance: Some(by) }) => {
             let body = json!({ "advanceSeconds": by.as_secs() });
-            api.call(Method::POST, "/sandbox/clock", Some(body)).await?
+            api.call(Method::POST, "/sandbox/clock", Some(&body)).await?
         }
         Command::Chaos(chaos) => disturb(&api, &chaos).await?,
     };
@@ -112,19 +150,19 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn simulate(api: &MerchantApi, order: &str, outcome: &str) -> anyhow::Result<Value> {
+async fn simulate(api: &Client, order: &str, outcome: &str) -> anyhow::Result<Value> {
     let body = json!({
         "applicationUUID": api.application_uuid(),
         "externalTransactionId": order,
         "outcome": outcome,
     });
-    api.call(Method::POST, "/sandbox/simulate", Some(body)).await
+    Ok(api.call(Method::POST, "/sandbox/simulate", Some(&body)).await?)
 }
 
-async fn disturb(api: &MerchantApi, chaos: &Chaos) -> anyhow::Result<Value> {
+async fn disturb(api: &Client, chaos: &Chaos) -> anyhow::Result<Value> {
     if chaos.asks_for_nothing() {
         let target = format!("/sandbox/chaos?applicationUUID={}", api.application_uuid());
-        return api.call(Method::GET, &target, None).await;
+        return Ok(api.call(Method::GET, &target, None).await?);
     }
     let body = json!({
         "applicationUUID": api.application_uuid(),
@@ -135,7 +173,7 @@ async fn disturb(api: &MerchantApi, chaos: &Chaos) -> anyhow::Result<Value> {
         "failureRate": chaos.failure_rate.unwrap_or(0.0),
         "seed": chaos.seed.unwrap_or(0),
     });
-    api.call(Method::PUT, "/sandbox/chaos", Some(body)).await
+    Ok(api.call(Method::PUT, "/sandbox/chaos", Some(&body)).await?)
 }
 
 /// `90s`, `24h 10s` or `3d`: here a day has 24 hours.

@@ -1,0 +1,241 @@
+//! The client against services that misbehave: slow, forgetful, broken. Each is a real server.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use svc_client::{Client, Credentials, Error, NewOrder, PaymentStatus, Urls};
+
+const TOKEN: &str = r#"{"access_token":"T","token_type":"Bearer","expires_in":3600}"#;
+const ORDER: &str = r#"{"code":200,"message":"OK","data":{"externalTransactionId":"order_1","paymentStatus":"PEN","referenceNumber":"R1","amount":15000}}"#;
+const DEAD_TOKEN: &str =
+    r#"{"code":401,"message":"O token expirou.","error":"invalid_token","requestId":"abc"}"#;
+
+/// Answers the calls to `/token` and all others as told; keeps their heads.
+struct Fake {
+    address: SocketAddr,
+    calls: Arc<Mutex<Vec<String>>>,
+}
+
+type Answer = (u16, String);
+
+impl Fake {
+    fn start(answer: impl Fn(&str, usize) -> Option<Answer> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let calls = Arc::<Mutex<Vec<String>>>::default();
+        let (kept, answer) = (Arc::clone(&calls), Arc::new(answer));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (kept, answer) = (Arc::clone(&kept), Arc::clone(&answer));
+                std::thread::spawn(move || serve(&stream, &kept, &*answer));
+            }
+        });
+        Self { address, calls }
+    }
+
+    fn client(&self) -> Client {
+        self.client_that_waits(None)
+    }
+
+    fn client_that_waits(&self, timeout: Option<Duration>) -> Client {
+        let credentials = Credentials {
+            publishable_key: "pk_test_0b6f".into(),
+            client_id: "svc_1".into(),
+            client_secret: "svcsec_1".to_owned().into(),
+        };
+        Client::with_timeout(&format!("http://{}", self.address), credentials, timeout).unwrap()
+    }
+
+    fn count(&self, path: &str) -> usize {
+        self.calls.lock().unwrap().iter().filter(|head| head.contains(path)).count()
+    }
+}
+
+/// `None` hangs up without a word.
+fn serve(
+    stream: &TcpStream,
+    kept: &Mutex<Vec<String>>,
+    answer: &dyn Fn(&str, usize) -> Option<Answer>,
+) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if reader.read_line(&mut head).ok()? == 0 {
+                return None;
+            }
+        }
+        let length = head
+            .lines()
+            .find_map(|line| {
+                line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok()
+            })
+            .unwrap_or(0);
+        reader.by_ref().take(length).read_to_end(&mut Vec::new()).ok()?;
+        let path = head.split_whitespace().nth(1)?.to_owned();
+        let number = {
+            let mut calls = kept.lock().unwrap();
+            calls.push(head);
+            calls.iter().filter(|head| head.contains(&path)).count()
+        };
+        let (status, text) = answer(&path, number)?;
+        let length = text.len();
+        write!(&mut &*stream, "HTTP/1.1 {status} said\r\ncontent-length: {length}\r\n\r\n{text}")
+            .ok()?;
+    }
+}
+
+fn order() -> NewOrder {
+    NewOrder {
+        external_transaction_id: "order_1".into(),
+        client_id: "user-1".into(),
+        name: "Livro".into(),
+        amount: 15_000,
+        quantity: 1,
+        urls: Urls {
+            return_url: "https://a.ao/ok".into(),
+            cancel_url: "https://a.ao/no".into(),
+            webhook_url: "https://a.ao/hook".into(),
+        },
+    }
+}
+
+fn said(status: u16, text: &str) -> Option<Answer> {
+    Some((status, text.to_owned()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_token_serves_all_calls_however_many_begin_at_once() {
+    let fake = Fake::start(|path, _| said(200, if path == "/token" { TOKEN } else { ORDER }));
+    let client = fake.client();
+    let calls: Vec<_> = (0..32)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.create_payment_order(&order()).await.unwrap() })
+        })
+        .collect();
+    for call in calls {
+        assert_eq!(call.await.unwrap().status, PaymentStatus::Pending);
+    }
+    assert_eq!(fake.count("POST /token"), 1);
+    assert_eq!(fake.count("createPaymentOrder"), 32);
+}
+
+#[tokio::test]
+async fn a_token_about_to_expire_is_not_used_again() {
+    let short = TOKEN.replace("3600", "60");
+    let fake = Fake::start(move |path, _| said(200, if path == "/token" { &short } else { ORDER }));
+    let client = fake.client();
+    for _ in 0..2 {
+        client.payment_by_external_transaction("order_1").await.unwrap();
+    }
+    assert_eq!(fake.count("POST /token"), 2);
+}
+
+#[tokio::test]
+async fn a_dead_token_is_replaced_once() {
+    let fake = Fake::start(|path, number| match (path, number) {
+        ("/token", _) => said(200, TOKEN),
+        (_, 1) => said(401, DEAD_TOKEN),
+        _ => said(200, ORDER),
+    });
+    fake.client().create_payment_order(&order()).await.unwrap();
+    assert_eq!((fake.count("POST /token"), fake.count("createPaymentOrder")), (2, 2));
+}
+
+#[tokio::test]
+async fn a_second_401_is_told_as_the_service_said_it() {
+    let fake = Fake::start(
+        |path, _| if path == "/token" { said(200, TOKEN) } else { said(401, DEAD_TOKEN) },
+    );
+    let fault = fake.client().create_payment_order(&order()).await.unwrap_err();
+    let Error::Refused { status: 401, error, message, request_id, .. } = &fault else {
+        panic!("{fault}")
+    };
+    assert_eq!((error.as_str(), message.as_str()), ("invalid_token", "O token expirou."));
+    assert_eq!(request_id, "abc");
+    assert_eq!(fake.count("createPaymentOrder"), 2);
+}
+
+#[tokio::test]
+async fn passing_failures_are_tried_again_and_then_told() {
+    let healed = Fake::start(|path, number| match (path, number) {
+        ("/token", _) => said(200, TOKEN),
+        (_, 1) => said(503, "upstream is away"),
+        (_, 2) => None,
+        _ => said(200, ORDER),
+    });
+    healed.client().create_payment_order(&order()).await.unwrap();
+    assert_eq!(healed.count("createPaymentOrder"), 3);
+    let never =
+        Fake::start(|path, _| if path == "/token" { said(200, TOKEN) } else { said(500, "{}") });
+    let fault = never.client().create_payment_order(&order()).await.unwrap_err();
+    assert!(matches!(fault, Error::Refused { status: 500, .. }), "{fault}");
+    assert_eq!(never.count("createPaymentOrder"), 3);
+}
+
+#[tokio::test]
+async fn a_refusal_is_final_and_names_the_fields() {
+    let text = r#"{"code":422,"message":"Corpo inválido.","error":"invalid_body","requestId":"r",
+                   "details":[{"field":"amount","issue":"not_an_integer"}]}"#;
+    let fake = Fake::start(
+        move |path, _| {
+            if path == "/token" { said(200, TOKEN) } else { said(422, text) }
+        },
+    );
+    let fault = fake.client().create_payment_order(&order()).await.unwrap_err();
+    let Error::Refused { details, .. } = &fault else { panic!("{fault}") };
+    assert_eq!(details[0].field, "amount");
+    assert_eq!(fake.count("createPaymentOrder"), 1);
+}
+
+#[tokio::test]
+async fn a_service_that_hangs_is_given_up() {
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&waiting);
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let fake = Fake::start(move |_, _| {
+        seen.fetch_add(1, Ordering::Relaxed);
+        let _ = held.lock().unwrap().recv();
+        None
+    });
+    let client = fake.client_that_waits(Some(Duration::from_millis(50)));
+    let fault = client.payment_by_external_transaction("order_1").await.unwrap_err();
+    assert!(matches!(fault, Error::TimedOut), "{fault}");
+    assert!(waiting.load(Ordering::Relaxed) >= 1);
+    drop(release);
+}
+
+#[tokio::test]
+async fn nobody_there_and_nonsense_are_told_apart() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = Fake { address: closed, calls: Arc::default() };
+    let fault = nobody.client().payment_by_external_transaction("a").await.unwrap_err();
+    assert!(matches!(fault, Error::Unreachable(_)), "{fault}");
+    for nonsense in ["<html>", "{}", r#"{"data":{"paymentStatus":"REF"}}"#, "[]", "null"] {
+        let fake =
+            Fake::start(move |path, _| said(200, if path == "/token" { TOKEN } else { nonsense }));
+        let fault = fake.client().payment_by_external_transaction("a").await.unwrap_err();
+        assert!(matches!(fault, Error::Malformed(_)), "{nonsense}: {fault}");
+    }
+    let fake = Fake::start(|_, _| said(200, "no token"));
+    let fault = fake.client().payment_by_external_transaction("a").await.unwrap_err();
+    assert!(matches!(fault, Error::Malformed(_)), "{fault}");
+}
+
+#[test]
+fn secrets_do_not_show_in_debug_prints() {
+    let credentials = Credentials {
+        publishable_key: "pk_test_0b6f".into(),
+        client_id: "svc_1".into(),
+        client_secret: "svcsec_hush".to_owned().into(),
+    };
+    assert!(!format!("{credentials:?}").contains("hush"));
+    let Err(Error::Settings(told)) = Client::new("nonsense", credentials) else { panic!() };
+    assert!(told.contains("not an address") && !told.contains("hush"));
+}
