@@ -5,6 +5,7 @@ mod create_payment_order;
 mod events;
 mod ops;
 mod outbox;
+mod paying;
 mod payment_by_external_transaction;
 mod simulate;
 mod store;
