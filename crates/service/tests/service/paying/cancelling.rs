@@ -21,6 +21,7 @@ async fn an_order_with_nothing_in_flight_is_cancelled_at_once_and_its_reference_
     let paying = TestPaying::start(database).await;
     let order = paying.order("order_1", 15_000).await;
     let attempt = paying.pay(&order, &reference(60)).await.attempts.remove(0);
+    paying.pass_s(1).await;
     assert_eq!(paying.cancel(&order).await, Cancelling::Settled(Status::Cancelled));
     assert_eq!(paying.stands(&order).await, ("revoked", "CAN"));
     assert_eq!(paying.events(&order).await, ["PEN", "CAN"]);
