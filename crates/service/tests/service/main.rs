@@ -1,6 +1,8 @@
 //! The service from outside: the store on both engines, and the API over real sockets.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod checkout;
+mod connector;
 mod create_payment_order;
 mod events;
 mod ops;

@@ -1,6 +1,7 @@
 //! A fresh database of either engine for one test, a service on it, and values to put into it.
 
 mod attempts;
+mod connector;
 mod delivery;
 mod dns;
 mod hostile;
@@ -9,6 +10,7 @@ mod receiver;
 mod service;
 mod tls;
 
+pub(crate) use connector::{Reply, TestConnector};
 pub(crate) use delivery::{Shop, TestDelivery};
 pub(crate) use dns::{DnsAnswer, NameServer};
 pub(crate) use hostile::{FullQueue, Gate, read_request, resets, says, says_and_closes};
