@@ -9,6 +9,7 @@ mod ops;
 mod outbox;
 mod paying;
 mod payment_by_external_transaction;
+mod sandbox;
 mod simulate;
 mod store;
 mod support;
