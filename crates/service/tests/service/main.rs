@@ -1,13 +1,17 @@
 //! The service from outside: the store on both engines, and the API over real sockets.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod checkout;
+mod connector;
 mod create_payment_order;
 mod events;
 mod model;
 mod ops;
 mod outbox;
+mod paying;
 mod payment_by_external_transaction;
 mod races;
+mod sandbox;
 mod simulate;
 mod store;
 mod support;

@@ -1,16 +1,20 @@
 //! A fresh database of either engine for one test, a service on it, and values to put into it.
 
 mod attempts;
+mod connector;
 mod delivery;
 mod dns;
 mod hostile;
+mod paying;
 mod receiver;
 mod service;
 mod tls;
 
+pub(crate) use connector::{Reply, TestConnector};
 pub(crate) use delivery::{Shop, TestDelivery};
 pub(crate) use dns::{DnsAnswer, NameServer};
 pub(crate) use hostile::{FullQueue, Gate, read_request, resets, says, says_and_closes};
+pub(crate) use paying::{Seen, TestPaying, push, reference};
 pub(crate) use receiver::{Received, Receiver};
 pub(crate) use service::{Answer, TestService, application};
 pub(crate) use tls::{Authority, self_signed};
@@ -92,14 +96,45 @@ impl TestDatabase {
     }
 
     pub(crate) async fn count(&self, table: &str) -> i64 {
-        let query = format!("select count(*) from {table}");
+        self.number(&format!("select count(*) from {table}")).await
+    }
+
+    /// The one number a query gives.
+    pub(crate) async fn number(&self, query: &str) -> i64 {
         match self {
             Self::Sqlite(_) => rusqlite::Connection::open(self.path())
                 .unwrap()
-                .query_row(&query, [], |row| row.get(0))
+                .query_row(query, [], |row| row.get(0))
                 .unwrap(),
             Self::Postgres { .. } => {
-                connect(&self.url()).await.query_one(&query, &[]).await.unwrap().get(0)
+                connect(&self.url()).await.query_one(query, &[]).await.unwrap().get(0)
+            }
+        }
+    }
+
+    /// Whether these bytes stand anywhere in the database, in any column of any table.
+    pub(crate) async fn holds(&self, text: &str) -> bool {
+        match self {
+            Self::Sqlite(directory) => std::fs::read_dir(directory).unwrap().any(|file| {
+                let bytes = std::fs::read(file.unwrap().path()).unwrap();
+                bytes.windows(text.len()).any(|window| window == text.as_bytes())
+            }),
+            Self::Postgres { .. } => {
+                let client = connect(&self.url()).await;
+                let tables = "select tablename::text from pg_tables where schemaname = 'public'";
+                for row in client.query(tables, &[]).await.unwrap() {
+                    let table: String = row.get(0);
+                    // A row as text shows binary columns in hexadecimal.
+                    let found = format!(
+                        "select count(*) from {table} t where t::text like '%{text}%' \
+                         or t::text like '%{}%'",
+                        hex::encode(text)
+                    );
+                    if client.query_one(&found, &[]).await.unwrap().get::<_, i64>(0) > 0 {
+                        return true;
+                    }
+                }
+                false
             }
         }
     }

@@ -32,6 +32,8 @@ pub(crate) struct TestService {
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
+    pub(crate) bytes: Bytes,
+    /// Empty if it came packed.
     pub(crate) text: String,
 }
 
@@ -97,11 +99,9 @@ impl TestService {
         let answer = self.client.request(request).await.unwrap();
         let (parts, body) = answer.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
-        Answer {
-            status: parts.status,
-            headers: parts.headers,
-            text: String::from_utf8(bytes.to_vec()).unwrap(),
-        }
+        let plain = !parts.headers.contains_key("content-encoding");
+        let text = if plain { String::from_utf8(bytes.to_vec()).unwrap() } else { String::new() };
+        Answer { status: parts.status, headers: parts.headers, bytes, text }
     }
 
     /// Straight SQL, past the service.
@@ -148,6 +148,11 @@ impl TestService {
             "/svcpartner/paymentByExternalTransaction?externalTransactionId={id}&applicationUUID={application}"
         );
         self.call(Method::GET, &target, &[("authorization", &bearer)], "").await
+    }
+
+    /// How browsers name where we are.
+    pub(crate) fn origin(&self) -> &str {
+        &self.base_url
     }
 
     pub(crate) fn application(&self) -> &str {

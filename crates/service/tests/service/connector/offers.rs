@@ -1,0 +1,163 @@
+//! What a connector offers, hides and takes back.
+
+use serde_json::json;
+use svc_service::domain::*;
+use svc_service::orders::{self, Cancelling, Choice, PayError};
+use svc_service::rails::RailsError;
+
+use super::{production, production_with};
+use crate::support::*;
+
+on_both_engines! {
+    a_method_hides_itself_for_amounts_it_does_not_take,
+    a_connector_that_has_not_said_what_it_can_do_offers_nothing,
+    a_connector_that_stops_answering_keeps_what_it_said,
+    a_connector_with_another_secret_refuses_us,
+    a_reference_is_withdrawn_when_the_order_is_cancelled,
+    the_other_reference_is_withdrawn_when_the_order_is_paid,
+    a_reference_is_withdrawn_when_it_expires,
+    nothing_is_withdrawn_where_the_rail_cannot,
+}
+
+async fn not_offered(paying: &TestPaying, id: &str, amount: i64, choice: &Choice) -> bool {
+    let order = paying.order(id, amount).await;
+    let before = paying.database.count("payment_attempts").await;
+    match paying.try_pay(&order, choice).await {
+        Ok(_) => false,
+        Err(PayError::NotOffered) => {
+            assert_eq!(paying.database.count("payment_attempts").await, before);
+            true
+        }
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+async fn a_method_hides_itself_for_amounts_it_does_not_take(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    connector.offers(json!([
+        { "code": "FPMCXEXPRSS", "min": 50, "max": 300_000 },
+        { "code": "FPSOLPGEXT", "max": 1_000 },
+    ]));
+    TestConnector::asked_by(&paying.app).await.unwrap();
+    let push = push("923456789");
+    for (id, amount, choice, hidden) in [
+        ("a", 49, &push, true),
+        ("b", 50, &push, false),
+        ("c", 300_000, &push, false),
+        ("d", 300_001, &push, true),
+        ("e", 1, &reference(60), false),
+        ("f", 1_001, &reference(60), true),
+        ("g", 500, &Choice::Code, true),
+    ] {
+        assert_eq!(not_offered(&paying, id, amount, choice).await, hidden, "{id}: {amount}");
+    }
+}
+
+async fn a_connector_that_has_not_said_what_it_can_do_offers_nothing(database: TestDatabase) {
+    let connector = TestConnector::start().await;
+    let paying = production_with(database, connector.config()).await;
+    for (id, choice) in [("a", push("923456789")), ("b", reference(60)), ("c", Choice::Code)] {
+        assert!(not_offered(&paying, id, 15_000, &choice).await, "{id}");
+    }
+    connector.will("capabilities", Reply::Status(500));
+    assert!(TestConnector::asked_by(&paying.app).await.is_err());
+    assert!(not_offered(&paying, "d", 15_000, &Choice::Code).await);
+    assert_eq!(connector.calls("start-code").len(), 0);
+    connector.offers(json!([{ "code": "FPSOLPG" }]));
+    TestConnector::asked_by(&paying.app).await.unwrap();
+    assert!(!not_offered(&paying, "e", 15_000, &Choice::Code).await);
+}
+
+async fn a_connector_that_stops_answering_keeps_what_it_said(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    for broken in [Reply::Status(500), Reply::Text("{}"), Reply::HangUp] {
+        connector.will("capabilities", broken);
+        assert!(TestConnector::asked_by(&paying.app).await.is_err());
+    }
+    assert!(!not_offered(&paying, "a", 15_000, &Choice::Code).await);
+}
+
+async fn a_connector_with_another_secret_refuses_us(database: TestDatabase) {
+    let connector = TestConnector::start().await;
+    let paying = production_with(database, connector.config_with_another_secret()).await;
+    assert!(TestConnector::asked_by(&paying.app).await.is_err());
+    assert_eq!(connector.refused(), 1);
+    assert!(not_offered(&paying, "a", 15_000, &Choice::Code).await);
+    assert_eq!(connector.refused(), 1, "nobody asked it to start anything");
+}
+
+/// An order with a reference of the connector's.
+async fn with_reference(paying: &TestPaying) -> (Order, PaymentAttempt) {
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &reference(60)).await.attempts.remove(0);
+    assert_eq!(attempt.state, AttemptState::Issued);
+    (order, attempt)
+}
+
+fn withdrawal(attempt: &PaymentAttempt) -> serde_json::Value {
+    json!({
+        "attemptId": attempt.id.as_str(), "railId": "rail-7",
+        "entity": "00348", "reference": "987654321",
+    })
+}
+
+async fn a_reference_is_withdrawn_when_the_order_is_cancelled(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let (order, attempt) = with_reference(&paying).await;
+    assert_eq!(paying.cancel(&order).await, Cancelling::Settled(Status::Cancelled));
+    assert_eq!(connector.wait_for("revoke-reference", 1).await, [withdrawal(&attempt)]);
+}
+
+async fn the_other_reference_is_withdrawn_when_the_order_is_paid(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let (order, attempt) = with_reference(&paying).await;
+    paying.pass_s(1).await;
+    let push = paying.pay(&order, &push("923456789")).await.attempts.remove(1);
+    let word = Word::Paid(Centimos::new(1_500_000));
+    orders::settle(&paying.app, paying.notice(&push, "p1", word), "").await.unwrap();
+    let states: Vec<_> =
+        paying.dossier(&order).await.attempts.iter().map(|a| a.state.as_str()).collect();
+    assert_eq!(states, ["revoked", "accepted"]);
+    assert_eq!(connector.wait_for("revoke-reference", 1).await, [withdrawal(&attempt)]);
+}
+
+async fn a_reference_is_withdrawn_when_it_expires(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let (order, attempt) = with_reference(&paying).await;
+    paying.pass_s(3_599).await;
+    assert_eq!(connector.calls("revoke-reference").len(), 0);
+    paying.pass_s(1).await;
+    assert_eq!(connector.wait_for("revoke-reference", 1).await[0], withdrawal(&attempt));
+    assert_eq!(paying.stands(&order).await, ("issued", "PEN"), "first withdrawn, then cancelled");
+    paying.pass_s(599).await;
+    assert_eq!(paying.stands(&order).await, ("issued", "PEN"));
+    paying.pass_s(1).await;
+    assert_eq!(paying.stands(&order).await, ("expired", "CAN"));
+}
+
+async fn nothing_is_withdrawn_where_the_rail_cannot(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let plain = json!({ "methods": [{ "code": "FPSOLPGEXT" }] });
+    connector.will("capabilities", Reply::Json(plain));
+    TestConnector::asked_by(&paying.app).await.unwrap();
+    let (order, _) = with_reference(&paying).await;
+    assert_eq!(paying.cancel(&order).await, Cancelling::Settled(Status::Cancelled));
+    // A call of ours after it: had one been on its way, it would be here.
+    TestConnector::asked_by(&paying.app).await.unwrap();
+    assert_eq!(connector.calls("revoke-reference").len(), 0);
+}
+
+#[tokio::test]
+async fn two_rails_of_one_name_and_a_wrong_secret_are_refused_at_start() {
+    let connector = TestConnector::start().await;
+    let rails = |configs: &[svc_service::config::RailConfig]| {
+        svc_service::rails::Rails::new(Environment::Sandbox, configs).map(drop).unwrap_err()
+    };
+    let (one, mut other) = (connector.config(), connector.config());
+    assert!(matches!(rails(&[one.clone(), other.clone()]), RailsError::SameName(_)));
+    other.name = "simulator".into();
+    assert!(matches!(rails(&[one, other.clone()]), RailsError::SameName(_)));
+    other.name = "other".into();
+    other.secret = "plain".to_owned().into();
+    assert!(matches!(rails(&[other]), RailsError::Connector(_)));
+}

@@ -1,0 +1,132 @@
+//! Expiry in two phases: no longer offered, and after a grace for money on its way cancelled
+//! (rails.md 4).
+
+use svc_service::domain::*;
+use svc_service::orders::{self, Choice, PayError};
+use svc_service::store::Received;
+
+use crate::support::*;
+
+on_both_engines! {
+    at_its_deadline_a_reference_is_withdrawn_and_after_the_grace_the_order_is_cancelled,
+    a_payment_within_the_grace_confirms,
+    a_payment_after_the_cancellation_is_late,
+    an_order_nobody_chose_an_instrument_for_ends_after_1440_minutes,
+    a_push_in_flight_at_the_deadline_may_still_pay,
+    a_push_in_flight_at_the_deadline_that_is_refused_ends_the_order_then,
+    a_long_reference_outlives_the_day_of_an_order_without_one,
+}
+
+fn paid(paying: &TestPaying, attempt: &PaymentAttempt, id: &str) -> Notice {
+    paying.notice(attempt, id, Word::Paid(Centimos::new(1_500_000)))
+}
+
+async fn at_its_deadline_a_reference_is_withdrawn_and_after_the_grace_the_order_is_cancelled(
+    database: TestDatabase,
+) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    paying.pay(&order, &reference(1)).await;
+    paying.pass_s(59).await;
+    let open = paying.dossier(&order).await;
+    assert!(open.is_offered(paying.app.clock.now()));
+    assert_eq!(open.closing_since, None);
+    paying.pass_s(1).await;
+    let closing = paying.dossier(&order).await;
+    assert_eq!(closing.closing_since, Some(paying.app.clock.now()));
+    assert!(!closing.is_offered(paying.app.clock.now()));
+    assert_eq!(paying.stands(&order).await, ("issued", "PEN"), "it may still be paid");
+    for choice in [reference(60), Choice::Code, push("900000000")] {
+        let refused = paying.try_pay(&order, &choice).await.unwrap_err();
+        assert!(matches!(refused, PayError::Refused(PayRefusal::Closed)), "{refused:?}");
+    }
+    paying.pass_s(4).await;
+    assert_eq!(paying.stands(&order).await, ("issued", "PEN"));
+    paying.pass_s(1).await;
+    assert_eq!(paying.stands(&order).await, ("expired", "CAN"));
+    assert_eq!(paying.events(&order).await, ["PEN", "CAN"]);
+    let settled = paying.app.store.audit_of(order.reference_number.as_str()).await.unwrap();
+    let last = settled.iter().find(|row| row.action == "order.settle").unwrap();
+    assert_eq!((last.actor.as_str(), last.cause.as_str()), ("service", "cancelled: expired"));
+    assert_eq!(paying.database.count("payment_attempts").await, 1);
+}
+
+async fn a_payment_within_the_grace_confirms(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &reference(1)).await.attempts.remove(0);
+    paying.pass_s(64).await;
+    assert!(paying.dossier(&order).await.closing_since.is_some());
+    let received = orders::settle(&paying.app, paid(&paying, &attempt, "p1"), "").await.unwrap();
+    assert_eq!(received, Received::Confirmed);
+    paying.pass_s(600).await;
+    assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
+    assert_eq!(paying.events(&order).await, ["PEN", "CON"]);
+    assert_eq!(paying.exceptions(&order).await, []);
+    paying.accounted_for(1).await;
+}
+
+async fn a_payment_after_the_cancellation_is_late(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &reference(1)).await.attempts.remove(0);
+    paying.pass_s(65).await;
+    let received = orders::settle(&paying.app, paid(&paying, &attempt, "p1"), "").await.unwrap();
+    assert_eq!(received, Received::Exception(ExceptionKind::Late));
+    assert_eq!(paying.stands(&order).await, ("expired", "CAN"));
+    assert_eq!(paying.events(&order).await, ["PEN", "CAN"], "nothing is told of it");
+    assert_eq!(paying.exceptions(&order).await, [("late", 1_500_000)]);
+    paying.accounted_for(1).await;
+}
+
+async fn an_order_nobody_chose_an_instrument_for_ends_after_1440_minutes(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let expected: [Seen; 2] = [(0, "", "PEN"), (86_400, "", "CAN")];
+    assert_eq!(paying.timeline(&order, 90_000).await, expected);
+    assert_eq!(paying.events(&order).await, ["CAN"]);
+    paying.accounted_for(0).await;
+}
+
+/// A reference that ends at second 60, and a push from second 30 on that is unknown at that time.
+async fn with_a_push_in_flight(paying: &TestPaying, phone: &str) -> Order {
+    let order = paying.order("order_1", 15_000).await;
+    paying.pay(&order, &reference(1)).await;
+    paying.pass_s(30).await;
+    paying.pay(&order, &push(phone)).await;
+    order
+}
+
+async fn a_push_in_flight_at_the_deadline_may_still_pay(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = with_a_push_in_flight(&paying, "900000004").await;
+    let seen = paying.timeline(&order, 600).await;
+    let expected: [Seen; 3] =
+        [(30, "awaiting_payer", "PEN"), (120, "unknown", "PEN"), (210, "accepted", "CON")];
+    assert_eq!(seen, expected);
+    let states: Vec<_> =
+        paying.dossier(&order).await.attempts.iter().map(|a| a.state.as_str()).collect();
+    assert_eq!(states, ["revoked", "accepted"], "the reference went with it");
+    assert_eq!(paying.events(&order).await, ["PEN", "CON"]);
+}
+
+async fn a_push_in_flight_at_the_deadline_that_is_refused_ends_the_order_then(
+    database: TestDatabase,
+) {
+    let paying = TestPaying::start(database).await;
+    let order = with_a_push_in_flight(&paying, "900000005").await;
+    let seen = paying.timeline(&order, 600).await;
+    let expected: [Seen; 3] =
+        [(30, "awaiting_payer", "PEN"), (120, "unknown", "PEN"), (210, "rejected", "CAN")];
+    assert_eq!(seen, expected);
+    assert_eq!(paying.events(&order).await, ["PEN", "CAN"]);
+}
+
+async fn a_long_reference_outlives_the_day_of_an_order_without_one(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    paying.pay(&order, &reference(43_200)).await;
+    let month_s = 43_200 * 60;
+    let expected: [Seen; 2] = [(0, "issued", "PEN"), (month_s + 5, "expired", "CAN")];
+    assert_eq!(paying.timeline(&order, month_s + 60).await, expected);
+}

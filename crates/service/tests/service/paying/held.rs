@@ -1,0 +1,144 @@
+//! Another amount than the order's is held, and an operator decides (rails.md 6).
+
+use svc_service::domain::*;
+use svc_service::orders::{self, Cancelling, Choice, PayError, Resolution, ResolveError};
+use svc_service::store::Received;
+
+use crate::support::*;
+
+on_both_engines! {
+    an_operator_who_accepts_confirms_the_order,
+    an_operator_who_refunds_cancels_the_order,
+    what_an_order_is_held_for_is_not_dismissed,
+    nothing_is_resolved_twice,
+    only_a_mismatch_of_a_pending_order_is_accepted,
+    a_held_order_is_not_paid_another_way,
+    a_cancel_of_a_held_order_waits_for_the_operator,
+    the_full_amount_still_confirms_a_held_order,
+}
+
+/// An order held for one kwanza less, and its entry in the ledger.
+async fn held(paying: &TestPaying) -> (Order, i64) {
+    let order = paying.order("order_1", 9_003).await;
+    paying.pay(&order, &reference(60)).await;
+    paying.pass_s(5).await;
+    assert_eq!(paying.stands(&order).await, ("held", "PEN"));
+    let ledger = paying.ledger(&order).await;
+    assert_eq!(ledger.len(), 1);
+    (order, ledger[0].id)
+}
+
+async fn resolve(paying: &TestPaying, id: i64, what: Resolution) -> Result<String, ResolveError> {
+    let resolved = orders::resolve(&paying.app, id, what, "ana", "ticket 7").await?.resolved;
+    let resolved = resolved.unwrap();
+    assert_eq!((resolved.by.as_str(), resolved.at), ("operator:ana", paying.app.clock.now()));
+    Ok(resolved.resolution)
+}
+
+async fn an_operator_who_accepts_confirms_the_order(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let (order, id) = held(&paying).await;
+    paying.pass_s(7_200).await;
+    assert_eq!(paying.stands(&order).await, ("held", "PEN"), "it waits past its deadline");
+    let said = resolve(&paying, id, Resolution::Accept).await.unwrap();
+    assert_eq!(said, "accepted: ticket 7");
+    assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
+    assert_eq!(paying.events(&order).await, ["PEN", "CON"]);
+    paying.pass_s(90_000).await;
+    assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
+    paying.accounted_for(1).await;
+}
+
+async fn an_operator_who_refunds_cancels_the_order(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let (order, id) = held(&paying).await;
+    let said = resolve(&paying, id, Resolution::Refund).await.unwrap();
+    assert_eq!(said, "refunded: ticket 7");
+    assert_eq!(paying.stands(&order).await, ("rejected", "CAN"));
+    assert_eq!(paying.events(&order).await, ["PEN", "CAN"]);
+    let audit = paying.app.store.audit_of(order.reference_number.as_str()).await.unwrap();
+    let settled = audit.iter().find(|row| row.action == "order.settle").unwrap();
+    assert_eq!(settled.actor, "operator:ana");
+    assert_eq!(paying.exceptions(&order).await, [("mismatch", 900_200)]);
+}
+
+async fn what_an_order_is_held_for_is_not_dismissed(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let (order, id) = held(&paying).await;
+    let refused = resolve(&paying, id, Resolution::Dismiss).await.unwrap_err();
+    assert!(matches!(refused, ResolveError::Held), "{refused:?}");
+    assert_eq!(paying.stands(&order).await, ("held", "PEN"));
+    assert_eq!(paying.ledger(&order).await[0].resolved, None);
+    assert_eq!(paying.events(&order).await, ["PEN"]);
+}
+
+async fn nothing_is_resolved_twice(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let (order, id) = held(&paying).await;
+    resolve(&paying, id, Resolution::Accept).await.unwrap();
+    for again in [Resolution::Accept, Resolution::Refund, Resolution::Dismiss] {
+        let refused = resolve(&paying, id, again).await.unwrap_err();
+        let ResolveError::Already { by, resolution } = refused else { panic!("{refused:?}") };
+        assert_eq!((by.as_str(), resolution.as_str()), ("operator:ana", "accepted: ticket 7"));
+    }
+    assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
+    assert_eq!(paying.events(&order).await, ["PEN", "CON"]);
+    let unknown = resolve(&paying, id + 1, Resolution::Dismiss).await.unwrap_err();
+    assert!(matches!(unknown, ResolveError::NotFound(_)), "{unknown:?}");
+}
+
+async fn only_a_mismatch_of_a_pending_order_is_accepted(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    for (id, amount, kind, wait_s) in
+        [("late", 9_007, "late", 200), ("excess", 9_005, "excess", 10)]
+    {
+        let order = paying.order(id, amount).await;
+        paying.pay(&order, &reference(60)).await;
+        paying.pass_s(wait_s).await;
+        let before = paying.stands(&order).await;
+        let entry = paying.ledger(&order).await.remove(0);
+        assert_eq!(entry.kind.as_str(), kind);
+        let refused = resolve(&paying, entry.id, Resolution::Accept).await.unwrap_err();
+        assert!(matches!(refused, ResolveError::NotAcceptable), "{kind}: {refused:?}");
+        resolve(&paying, entry.id, Resolution::Refund).await.unwrap();
+        assert_eq!(paying.stands(&order).await, before, "{kind}");
+    }
+}
+
+async fn a_held_order_is_not_paid_another_way(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let (order, _) = held(&paying).await;
+    for choice in [Choice::Code, push("900000000"), reference(60)] {
+        let refused = paying.try_pay(&order, &choice).await.unwrap_err();
+        assert!(matches!(refused, PayError::Refused(PayRefusal::InFlight)), "{refused:?}");
+    }
+    assert_eq!(paying.database.count("payment_attempts").await, 1);
+}
+
+async fn a_cancel_of_a_held_order_waits_for_the_operator(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let (order, id) = held(&paying).await;
+    assert_eq!(paying.cancel(&order).await, Cancelling::Waits);
+    paying.pass_s(7_200).await;
+    assert_eq!(paying.stands(&order).await, ("held", "PEN"));
+    resolve(&paying, id, Resolution::Accept).await.unwrap();
+    paying.pass_s(7_200).await;
+    assert_eq!(paying.stands(&order).await, ("accepted", "CON"), "the operator's word wins");
+    assert_eq!(paying.events(&order).await, ["PEN", "CON"]);
+}
+
+async fn the_full_amount_still_confirms_a_held_order(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let (order, id) = held(&paying).await;
+    let attempt = paying.last_attempt(&order).await;
+    let word = Word::Paid(Centimos::new(900_300));
+    let received = orders::settle(&paying.app, paying.notice(&attempt, "p2", word), "").await;
+    assert_eq!(received.unwrap(), Received::Confirmed);
+    assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
+    // The other money is still there, and now only goes back.
+    let refused = resolve(&paying, id, Resolution::Accept).await.unwrap_err();
+    assert!(matches!(refused, ResolveError::NotAcceptable), "{refused:?}");
+    resolve(&paying, id, Resolution::Refund).await.unwrap();
+    assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
+    paying.accounted_for(2).await;
+}
