@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as checkout from "./support/checkout.mjs";
-import { looksRight } from "./support/looks.mjs";
+import { keepPicture, looksRight } from "./support/looks.mjs";
 import { useStage } from "./support/stage.mjs";
 
 const stage = useStage();
@@ -90,5 +90,5 @@ async function onPaper(page, name, facts) {
   assert.equal(await page.locator("button:visible, a:visible, summary:visible").count(), 0);
   const pdf = (await page.pdf({ format: "A4" })).toString("latin1");
   assert.equal(pdf.match(/\/Type\s*\/Page\b/g).length, 1);
-  await page.screenshot({ path: `../target/screenshots/${name}.png` });
+  await keepPicture(page, name);
 }

@@ -13,7 +13,11 @@ export async function looksRight(page, name) {
   assert.deepEqual(await overflow(page), [], `${name}: nothing is wider than the screen`);
   assert.deepEqual(await smallTargets(page), [], `${name}: fingers hit every target`);
   assert.deepEqual(await barriers(page), [], `${name}: no barriers`);
-  await page.screenshot({ path: `${SHOTS}${name}.png`, animations: "disabled" });
+  await keepPicture(page, name);
+}
+
+export function keepPicture(page, name) {
+  return page.screenshot({ path: `${SHOTS}${name}.png`, animations: "disabled", fullPage: true });
 }
 
 function overflow(page) {
