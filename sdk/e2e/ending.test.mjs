@@ -37,13 +37,13 @@ test("who cancels while a push waits is told so, and the payment wins", async ()
   await leave();
 });
 
-test("who cancels while a push waits is cancelled once the push is refused", async () => {
+test("who cancels while a push waits is cancelled once nobody answered it", async () => {
   const { order, page, leave } = await stage.visit();
-  await checkout.pushTo(page, "900003000");
+  await checkout.pushTo(page, "900000003");
   await checkout.on(page, "waiting");
   await checkout.cancel(page);
   await page.getByText(SENTENCES.cancelWaits.pt).waitFor();
-  await stage.service.advance(5);
+  await stage.service.advance(90);
   await checkout.look(page, "cancelled");
   await stage.merchant.told(order, "CAN");
   await leave();
@@ -102,13 +102,20 @@ test("a rail that is down says so and leaves the other methods", async () => {
   await leave();
 });
 
+test("a reference that cannot be issued says so", async () => {
+  const { page, leave } = await stage.visit({ order: { amount: 9_009 } });
+  await checkout.press(page, checkout.method(page, "FPSOLPGEXT"));
+  await checkout.on(page, "down");
+  await leave();
+});
+
 test("a page that lost the network catches up when it is back", async () => {
   const { page, context, leave } = await stage.visit({ allowed: [/ERR_INTERNET_DISCONNECTED/] });
-  await checkout.pushTo(page, "900000000");
+  await checkout.pushTo(page, "900000001");
   await checkout.on(page, "waiting");
   await context.setOffline(true);
   await page.getByText(SENTENCES.offline.pt).waitFor();
-  await stage.service.advance(3);
+  await stage.service.advance(30);
   await context.setOffline(false);
   await checkout.on(page, "paid");
   assert.ok(!(await page.locator("#problem").isVisible()));

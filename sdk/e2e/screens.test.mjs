@@ -36,7 +36,6 @@ const SCREENS = {
   refused: {
     reach: async (page) => {
       await checkout.pushTo(page, "900002001");
-      await checkout.on(page, "waiting");
       await stage.service.advance(5);
       await checkout.look(page, "refused");
     },
@@ -56,7 +55,6 @@ const SCREENS = {
   paid: {
     reach: async (page) => {
       await checkout.pushTo(page, "900000000");
-      await checkout.on(page, "waiting");
       await stage.service.advance(3);
       await checkout.look(page, "paid");
     },

@@ -31,10 +31,10 @@ for (const [theme, prefers, expected] of [
 
 test("the theme survives every step", async () => {
   const { page, leave } = await stage.visit({ query: { theme: "dark" } });
-  await checkout.pushTo(page, "900002003");
+  await checkout.pushTo(page, "900000003");
   await checkout.on(page, "waiting");
   await looksRight(page, "waiting-theme-dark");
-  await stage.service.advance(5);
+  await stage.service.advance(90);
   await checkout.look(page, "refused");
   await looksRight(page, "refused-theme-dark");
   await page.reload();
@@ -74,7 +74,6 @@ test("the printed slip has entity, reference and amount on one sheet, and nothin
 test("the printed proof has amount, date, method and numbers on one sheet", async () => {
   const { order, page, leave } = await stage.visit();
   await checkout.pushTo(page, "900000000");
-  await checkout.on(page, "waiting");
   await stage.service.advance(3);
   await checkout.look(page, "paid");
   const { referenceNumber, externalTransactionId } = order;

@@ -52,14 +52,14 @@ test("back leads from the number to the choice, and forward to the number", asyn
 
 test("back does no harm while a push waits or after it is paid", async () => {
   const { page, leave } = await stage.visit();
-  await checkout.pushTo(page, "900000000");
+  await checkout.pushTo(page, "900000001");
   await checkout.on(page, "waiting");
   const answered = page.waitForResponse((response) => response.url().includes("/checkout/"));
   await page.goBack();
   await answered;
   await checkout.on(page, "waiting");
   assert.equal(await checkout.attempts(page), 1);
-  await stage.service.advance(3);
+  await stage.service.advance(30);
   await checkout.look(page, "paid");
   await page.goForward();
   await checkout.on(page, "paid");
@@ -120,7 +120,7 @@ test("a keyboard is enough, and the focus can be seen and follows the screens", 
   await checkout.on(page, "phone");
   assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1");
   await tabTo(page, "#phone");
-  await page.keyboard.type("900000000");
+  await page.keyboard.type("900000001");
   await checkout.ready(page);
   await page.keyboard.press("Enter");
   await checkout.on(page, "waiting");
@@ -128,7 +128,7 @@ test("a keyboard is enough, and the focus can be seen and follows the screens", 
   await tabTo(page, ".cancel summary");
   await page.keyboard.press("Enter");
   await tabTo(page, ".cancel button");
-  await stage.service.advance(3);
+  await stage.service.advance(30);
   await checkout.look(page, "paid");
   assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1");
   await tabTo(page, "a.first");
@@ -163,12 +163,12 @@ test("without scripts a reference is issued and shown, with no button that does 
 test("without scripts a push is sent once, watched by reloads, and paid", async () => {
   const { page, leave } = await stage.visit({ script: false });
   await page.locator("a.method").click();
-  await page.locator("#phone").fill("900000000");
+  await page.locator("#phone").fill("900000001");
   await page.locator("form button.first").dblclick();
   await checkout.on(page, "waiting");
   assert.equal(await checkout.attempts(page), 1);
   assert.equal(await page.locator('meta[http-equiv="refresh"]').count(), 1);
-  await stage.service.advance(3);
+  await stage.service.advance(30);
   await page.reload();
   await checkout.on(page, "paid");
   assert.equal(await page.locator('meta[http-equiv="refresh"]').count(), 0);

@@ -30,8 +30,10 @@ export async function press(page, target) {
   await target.click();
 }
 
-const method = (page, code) =>
-  page.locator(`form:has(input[name="method"][value="${code}"]) button`);
+/** The button of a method that needs nothing more than a click. */
+export function method(page, code) {
+  return page.locator(`form:has(input[name="method"][value="${code}"]) button`);
+}
 
 export async function choosePhone(page) {
   await page.locator("a.method").click();
@@ -43,10 +45,14 @@ export async function payByPhone(page, number) {
   await press(page, page.locator("form button.first"));
 }
 
-/** From the choice to the number sent. */
+/**
+ * From the choice to the number sent. The numbers that answer within seconds may have answered before
+ * anybody looks, so what comes next is left open.
+ */
 export async function pushTo(page, number) {
   await choosePhone(page);
   await payByPhone(page, number);
+  await page.locator('main:not([data-screen="phone"])').waitFor();
 }
 
 export async function chooseReference(page) {

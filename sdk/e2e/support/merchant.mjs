@@ -1,16 +1,22 @@
 // A shop on an origin of its own: pages to come back to, a page that opens or frames the checkout,
 // and a receiver of webhooks.
 
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";
+
+const TOLD_WITHIN_MS = 15_000;
 
 export async function startMerchant() {
   const webhooks = [];
-  let heard = () => {};
+  const bell = new EventEmitter();
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url, "http://shop");
     if (pathname === "/webhook") return receive(request, response);
     response.setHeader("content-type", "text/html; charset=utf-8");
+    // A page whose origin is "null".
+    if (pathname === "/nowhere") {
+      response.setHeader("content-security-policy", "sandbox allow-forms allow-scripts");
+    }
     response.end(PAGES[pathname] ?? page(pathname.slice(1)));
   });
 
@@ -19,7 +25,7 @@ export async function startMerchant() {
     for await (const chunk of request) body += chunk;
     webhooks.push(JSON.parse(body).data);
     response.end("ok");
-    heard();
+    bell.emit("webhook");
   }
 
   server.listen(0, "127.0.0.1");
@@ -33,11 +39,8 @@ export async function startMerchant() {
     async told({ externalTransactionId }, status) {
       const isIt = (data) =>
         data.externalTransactionId === externalTransactionId && data.paymentStatus === status;
-      while (!webhooks.some(isIt)) {
-        await new Promise((resolve) => {
-          heard = resolve;
-        });
-      }
+      const signal = AbortSignal.timeout(TOLD_WITHIN_MS);
+      while (!webhooks.some(isIt)) await once(bell, "webhook", { signal });
     },
     async stop() {
       server.closeAllConnections();
