@@ -1,0 +1,123 @@
+// Orders that end without money, and orders where money was quicker.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as checkout from "./support/checkout.mjs";
+import { useStage } from "./support/stage.mjs";
+import { SENTENCES } from "./support/texts.mjs";
+
+const stage = useStage();
+
+// What a browser writes about the answer to a session that ran out.
+const SESSION_OVER = /status of 401/;
+
+test("a payer who cancels needs two taps and ends at the shop's page for it", async () => {
+  const { order, page, leave } = await stage.visit();
+  assert.ok(!(await page.locator(".cancel button").isVisible()), "one stray tap is not enough");
+  await checkout.cancel(page);
+  await checkout.on(page, "cancelled");
+  await stage.merchant.told(order, "CAN");
+  await page.getByText("Voltar à loja").click();
+  await page.waitForURL(`${stage.merchant.origin}/cancelled?*`);
+  assert.equal(new URL(page.url()).searchParams.get("status"), "CAN");
+  await leave();
+});
+
+test("who cancels while a push waits is told so, and the payment wins", async () => {
+  const { order, page, leave } = await stage.visit();
+  await checkout.pushTo(page, "900000001");
+  await checkout.on(page, "waiting");
+  await checkout.cancel(page);
+  await page.getByText(SENTENCES.cancelWaits.pt).waitFor();
+  await checkout.on(page, "waiting");
+  assert.equal(await stage.service.statusOf(order), "PEN");
+  await stage.service.advance(30);
+  await checkout.look(page, "paid");
+  await stage.merchant.told(order, "CON");
+  await leave();
+});
+
+test("who cancels while a push waits is cancelled once nobody answered it", async () => {
+  const { order, page, leave } = await stage.visit();
+  await checkout.pushTo(page, "900000003");
+  await checkout.on(page, "waiting");
+  await checkout.cancel(page);
+  await page.getByText(SENTENCES.cancelWaits.pt).waitFor();
+  await stage.service.advance(90);
+  await checkout.look(page, "cancelled");
+  await stage.merchant.told(order, "CAN");
+  await leave();
+});
+
+test("a reference that ran out is shown no more, and the order ends", async () => {
+  const query = { life: "10" };
+  const { order, page, leave } = await stage.visit({ query });
+  await checkout.chooseReference(page);
+  const [, reference] = await checkout.slip(page);
+  await stage.service.advance(600);
+  await checkout.look(page, "expired");
+  assert.ok(!(await page.locator("body").innerText()).includes(reference));
+  await stage.service.advance(10);
+  await stage.merchant.told(order, "CAN");
+  await page.reload();
+  await checkout.on(page, "expired");
+  await leave();
+});
+
+test("an order nobody chose a method for ends a day later, in the open page too", async () => {
+  const { order, page, leave } = await stage.visit({ allowed: [SESSION_OVER] });
+  await stage.service.advance(86_400);
+  await checkout.look(page, "expired");
+  await stage.merchant.told(order, "CAN");
+  await page.getByText("Voltar à loja").click();
+  await page.waitForURL(`${stage.merchant.origin}/cancelled?*`);
+  await leave();
+});
+
+test("a page left open for longer than its session renews it by itself", async () => {
+  const { page, leave } = await stage.visit({ allowed: [SESSION_OVER] });
+  await stage.service.advance(1_000);
+  const reloaded = page.waitForEvent("load");
+  await page.clock.fastForward(2_000);
+  await reloaded;
+  await checkout.chooseReference(page);
+  await leave();
+});
+
+test("a code nobody used gives the choice back", async () => {
+  const { page, leave } = await stage.visit({ allowed: [SESSION_OVER] });
+  await checkout.chooseCode(page);
+  await stage.service.advance(900);
+  await checkout.look(page, "choose");
+  await leave();
+});
+
+test("a rail that is down says so and leaves the other methods", async () => {
+  const { page, leave } = await stage.visit();
+  await checkout.pushTo(page, "900000009");
+  await checkout.on(page, "down");
+  await page.getByText("Outro método").click();
+  await checkout.on(page, "choose");
+  await checkout.chooseCode(page);
+  await leave();
+});
+
+test("a reference that cannot be issued says so", async () => {
+  const { page, leave } = await stage.visit({ order: { amount: 9_009 } });
+  await checkout.press(page, checkout.method(page, "FPSOLPGEXT"));
+  await checkout.on(page, "down");
+  await leave();
+});
+
+test("a page that lost the network catches up when it is back", async () => {
+  const { page, context, leave } = await stage.visit({ allowed: [/ERR_INTERNET_DISCONNECTED/] });
+  await checkout.pushTo(page, "900000001");
+  await checkout.on(page, "waiting");
+  await context.setOffline(true);
+  await page.getByText(SENTENCES.offline.pt).waitFor();
+  await stage.service.advance(30);
+  await context.setOffline(false);
+  await checkout.on(page, "paid");
+  assert.ok(!(await page.locator("#problem").isVisible()));
+  await leave();
+});

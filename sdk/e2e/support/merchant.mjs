@@ -1,0 +1,86 @@
+// A shop on an origin of its own: pages to come back to, a page that opens or frames the checkout,
+// and a receiver of webhooks.
+
+import { EventEmitter, once } from "node:events";
+import { createServer } from "node:http";
+
+const TOLD_WITHIN_MS = 15_000;
+
+export async function startMerchant() {
+  const webhooks = [];
+  const bell = new EventEmitter();
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url, "http://shop");
+    if (pathname === "/webhook") return receive(request, response);
+    response.setHeader("content-type", "text/html; charset=utf-8");
+    // A page whose origin is "null".
+    if (pathname === "/nowhere") {
+      response.setHeader("content-security-policy", "sandbox allow-forms allow-scripts");
+    }
+    response.end(PAGES[pathname] ?? page(pathname.slice(1)));
+  });
+
+  async function receive(request, response) {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    webhooks.push(JSON.parse(body).data);
+    response.end("ok");
+    bell.emit("webhook");
+  }
+
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    /** The same server under a name that browsers take for another site. */
+    elsewhere: `http://localhost:${port}`,
+    /** Resolves once the shop has been told that this order has this status. */
+    async told({ externalTransactionId }, status) {
+      const isIt = (data) =>
+        data.externalTransactionId === externalTransactionId && data.paymentStatus === status;
+      const signal = AbortSignal.timeout(TOLD_WITHIN_MS);
+      while (!webhooks.some(isIt)) await once(bell, "webhook", { signal });
+    },
+    async stop() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+const page = (text, script = "") =>
+  `<!doctype html><html lang="pt"><title>Loja</title><link rel="icon" href="data:,">
+<h1>${text.replace(/[^a-z]/g, "")}</h1>${script}`;
+
+// Keeps every message it hears, whoever sent it, with its origin and whether its child sent it.
+const LISTEN = `<script>
+const query = new URLSearchParams(location.search);
+const heard = [];
+let child;
+addEventListener("message", (event) => {
+  heard.push({ origin: event.origin, mine: event.source === child, ...event.data });
+});`;
+
+const PAGES = {
+  "/popup": page(
+    "shop",
+    `<button>Pagar</button>${LISTEN}
+document.querySelector("button").onclick = () => {
+  child = open(query.get("url"), "svc-checkout", "popup,width=480,height=740");
+};
+</script>`,
+  ),
+  "/frame": page(
+    "shop",
+    `${LISTEN}
+const frame = document.createElement("iframe");
+frame.width = 480;
+frame.height = 740;
+frame.src = query.get("url");
+document.body.append(frame);
+child = frame.contentWindow;
+</script>`,
+  ),
+};

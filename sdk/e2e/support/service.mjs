@@ -1,0 +1,102 @@
+// A real `svc demo` on a free port of its own, with a directory and a clock nobody else uses.
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const BINARY =
+  process.env.SVC_BIN ?? fileURLToPath(new URL("../../../target/debug/svc", import.meta.url));
+
+export async function startService() {
+  const data = mkdtempSync(join(tmpdir(), "svc-e2e-"));
+  const listen = ["--listen", "127.0.0.1:0", "--data", data];
+  const child = spawn(BINARY, ["demo", "--json", ...listen]);
+  let log = "";
+  child.stderr.on("data", (chunk) => {
+    log += chunk;
+  });
+  const killed = () => child.kill("SIGKILL");
+  process.once("exit", killed);
+  const ended = new Promise((resolve) => child.once("close", resolve));
+  const ready = JSON.parse(await firstLine(child));
+  return {
+    ...ready,
+    ...partner(ready),
+    async stop() {
+      process.removeListener("exit", killed);
+      child.kill("SIGTERM");
+      const code = await ended;
+      if (code !== 0) throw new Error(`svc ended with ${code}\n${log}`);
+      rmSync(data, { recursive: true, force: true });
+    },
+  };
+}
+
+function firstLine(child) {
+  return new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout }).once("line", resolve);
+    child.once("error", reject);
+    child.once("close", (code) => reject(new Error(`svc ended with ${code} before it was ready`)));
+  });
+}
+
+/** What the merchant's server may ask for. */
+function partner({ baseUrl, clientId, clientSecret, applicationUUID }) {
+  const basic = `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString("base64")}`;
+  const send = async (path, init) => {
+    const response = await fetch(baseUrl + path, init);
+    const answer = await response.json();
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${JSON.stringify(answer)}`);
+    return answer;
+  };
+  // A new token each time: the clock may have been moved past the end of the last.
+  const call = async (path, { headers, ...init } = {}) => {
+    const { access_token: token } = await send("/token", {
+      method: "POST",
+      headers: { authorization: basic },
+      body: new URLSearchParams({ grant_type: "client_credentials", validity_period: "3600" }),
+    });
+    return send(path, { ...init, headers: { ...headers, authorization: `Bearer ${token}` } });
+  };
+  const post = (path, body) =>
+    call(path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+
+  return {
+    async createOrder({ merchant, amount = 15_000, name = "Livro de cozinha" }) {
+      const { data } = await post("/svcpartner/createPaymentOrder", {
+        externalTransactionId: `order_${crypto.randomUUID()}`,
+        clientId: "user-1",
+        applicationUUID,
+        name,
+        amount,
+        quantity: 1,
+        additionalInfo: JSON.stringify({
+          returnUrl: `${merchant.origin}/ok`,
+          cancelUrl: `${merchant.origin}/cancelled`,
+          webhookUrl: `${merchant.origin}/webhook`,
+        }),
+      });
+      return data;
+    },
+    async statusOf({ externalTransactionId }) {
+      const query = new URLSearchParams({ externalTransactionId, applicationUUID });
+      const { data } = await call(`/svcpartner/paymentByExternalTransaction?${query}`);
+      return data.paymentStatus;
+    },
+    /** Moves the sandbox's clock; all that falls due on the way has happened when this returns. */
+    async advance(seconds) {
+      const { data } = await post("/sandbox/clock", { advanceSeconds: seconds });
+      if (!data.arrived) throw new Error("the sandbox is still on its way");
+    },
+    async simulate({ externalTransactionId }, outcome) {
+      await post("/sandbox/simulate", { externalTransactionId, applicationUUID, outcome });
+    },
+  };
+}

@@ -1,0 +1,83 @@
+// What payers must read on each screen. Written out here, so that a changed text is a changed promise.
+
+export const LANGUAGES = ["pt", "en", "fr"];
+
+/** Portuguese is that of Angola. */
+export const HTML_LANG = { pt: "pt-AO", en: "en", fr: "fr" };
+
+export const HEADINGS = {
+  choose: {
+    pt: "Como quer pagar?",
+    en: "How do you want to pay?",
+    fr: "Comment voulez-vous payer\u00a0?",
+  },
+  phone: { pt: "Pagar com o telemóvel", en: "Pay with your phone", fr: "Payer avec votre mobile" },
+  waiting: {
+    pt: "Abra a app e autorize o pagamento",
+    en: "Open the app and approve the payment",
+    fr: "Ouvrez l'app et autorisez le paiement",
+  },
+  refused: {
+    pt: "Pagamento não autorizado",
+    en: "Payment not approved",
+    fr: "Paiement non autorisé",
+  },
+  reference: {
+    pt: "Pague com esta referência",
+    en: "Pay with this reference",
+    fr: "Payez avec cette référence",
+  },
+  code: { pt: "Pagar com svc", en: "Pay with svc", fr: "Payer avec svc" },
+  confirming: { pt: "Estamos a confirmar", en: "Still confirming", fr: "Confirmation en cours" },
+  paid: { pt: "Pagamento confirmado", en: "Payment confirmed", fr: "Paiement confirmé" },
+  cancelled: { pt: "Pagamento cancelado", en: "Payment cancelled", fr: "Paiement annulé" },
+  expired: { pt: "O prazo terminou", en: "Expired", fr: "Délai dépassé" },
+  down: { pt: "Serviço indisponível", en: "Service unavailable", fr: "Service indisponible" },
+  missing: { pt: "Página não encontrada", en: "Page not found", fr: "Page introuvable" },
+};
+
+/** A sentence that the screen cannot do without. */
+export const SENTENCES = {
+  phoneError: {
+    pt: "Introduza 9 dígitos, a começar por 9",
+    en: "Enter 9 digits starting with 9",
+    fr: "Entrez 9 chiffres commençant par 9",
+  },
+  refused: {
+    pt: "Saldo insuficiente. Tente com outro cartão",
+    en: "Insufficient balance. Try another card",
+    fr: "Solde insuffisant. Essayez une autre carte",
+  },
+  confirming: {
+    pt: "Não pague outra vez",
+    en: "Do not pay again",
+    fr: "Ne payez pas à nouveau",
+  },
+  reference: {
+    pt: "Pague no ATM, na app Multicaixa Express ou no banco online",
+    en: "Pay at an ATM, in the Multicaixa Express app or online banking",
+    fr: "Payez au distributeur, dans l'app Multicaixa Express ou en banque en ligne",
+  },
+  paid: {
+    pt: "Comprovativo de pagamento. Não serve de factura.",
+    en: "Proof of payment. Not an invoice.",
+    fr: "Justificatif de paiement. Ne vaut pas facture.",
+  },
+  cancelWaits: {
+    pt: "Pediu para cancelar. Há um pagamento em curso: se não for autorizado, cancelamos.",
+    en: "You asked to cancel. A payment is in progress: if it is not approved, we cancel.",
+    fr: "Vous avez demandé l'annulation. Un paiement est en cours : s'il n'est pas autorisé, nous annulons.",
+  },
+  offline: {
+    pt: "Sem ligação. Tentamos de novo assim que voltar.",
+    en: "No connection. We try again as soon as it is back.",
+    fr: "Pas de connexion. Nous réessayons dès qu'elle revient.",
+  },
+};
+
+/** 15,000 kwanza as each language writes them. */
+export const AMOUNT = {
+  pt: "15.000,00\u00a0Kz",
+  en: "Kz\u00a015,000",
+  fr: "15\u202f000\u00a0Kz",
+};
