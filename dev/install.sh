@@ -53,6 +53,14 @@ need_rust_component() {
   rustup component add "$1" >&2 || fail "the Rust component $1 is missing: rustup component add $1"
 }
 
+# The packages of a folder's lock file, fetched when the lock file is newer than what is there.
+need_npm_packages() {
+  local there="$1/node_modules/.package-lock.json"
+  [ -e "$there" ] && [ ! "$1/package-lock.json" -nt "$there" ] && return
+  say "Fetching the packages of $1"
+  npm --prefix "$1" ci --no-audit --no-fund --silent >&2 || fail "npm could not fetch the packages of $1"
+}
+
 need_postgres() {
   ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && return
   command -v initdb >/dev/null 2>&1 && return

@@ -1,4 +1,4 @@
-//! `svc demo`: a sandbox that is ready to use, with credentials and a walk to paste.
+//! `svc demo`: a sandbox and a shop that are ready to use, with credentials and a walk to paste.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,10 @@ use svc_service::domain::ClientId;
 use svc_service::server::Server;
 use svc_service::store::Database;
 
+use svc_merchant::{Settings, Shop};
+
 use crate::partner::Credentials;
-use crate::{output, serve};
+use crate::{merchant, output, serve};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -26,6 +28,9 @@ pub(crate) struct Args {
     /// Address to listen on; port 0 picks a free one
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR")]
     listen: SocketAddr,
+    /// Address of the shop [default: 127.0.0.1:3000, or a free port if that is taken]
+    #[arg(long, value_name = "ADDR")]
+    shop_listen: Option<SocketAddr>,
     /// Print one line of JSON with the addresses and credentials when ready
     #[arg(long)]
     json: bool,
@@ -36,6 +41,7 @@ pub(crate) struct Args {
 struct Ready<'a> {
     base_url: &'a str,
     sdk_url: &'a str,
+    shop_url: &'a str,
     #[serde(flatten)]
     credentials: &'a Credentials,
 }
@@ -49,14 +55,55 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let app = App::open(config, &database).await?;
     let credentials = seeded_credentials(&app, &args.data).await?;
     let server = Server::bind(app.clone()).await?;
-    let stop = serve::StopSignals::listen()?;
     let base_url = serve::base_url(&app, &server);
+    let shop = open_shop(shop(&base_url, &credentials, &args.data)?, &args).await?;
+    let shop_url = format!("http://{}", shop.address());
+    let stop = serve::StopSignals::listen()?;
     if args.json {
-        output::json(&Ready { base_url: &base_url, sdk_url: &base_url, credentials: &credentials });
+        output::json(&Ready {
+            base_url: &base_url,
+            sdk_url: &base_url,
+            shop_url: &shop_url,
+            credentials: &credentials,
+        });
     } else {
-        output::line(summary(&base_url, &credentials, &look(&args.data)?));
+        output::line(summary(&base_url, &shop_url, &credentials, &look(&args.data)?));
     }
-    serve::until_stopped(server, stop).await
+    let (close, closed) = tokio::sync::oneshot::channel::<()>();
+    let shop = tokio::spawn(shop.run(async {
+        let _ = closed.await;
+    }));
+    let ended = serve::until_stopped(server, stop).await;
+    drop(close);
+    let _ = shop.await;
+    ended
+}
+
+/// Where it was asked for; else where newcomers look for it; else wherever there is room.
+async fn open_shop(shop: Shop, args: &Args) -> anyhow::Result<svc_merchant::Server> {
+    if let Some(listen) = args.shop_listen {
+        return merchant::bind(shop, listen).await;
+    }
+    let usual = SocketAddr::from(([127, 0, 0, 1], if args.listen.port() == 0 { 0 } else { 3000 }));
+    match merchant::bind(shop.clone(), usual).await {
+        Ok(server) => Ok(server),
+        Err(_) => merchant::bind(shop, ([127, 0, 0, 1], 0).into()).await,
+    }
+}
+
+/// The shop of the demo: a merchant like any other, with the demo's credentials.
+fn shop(base_url: &str, credentials: &Credentials, data: &Path) -> anyhow::Result<Shop> {
+    Ok(Shop::open(Settings {
+        base_url: base_url.to_owned(),
+        sdk_url: base_url.to_owned(),
+        publishable_key: credentials.publishable_key.clone(),
+        client_id: credentials.client_id.clone(),
+        client_secret: credentials.client_secret.clone().into(),
+        webhook_secret: credentials.webhook_secret.clone().into(),
+        webhook_secret_previous: None,
+        public_url: None,
+        database: data.join("shop.db"),
+    })?)
 }
 
 /// What the demo wrote down when it made its partner; only this file holds the secrets.
@@ -101,13 +148,17 @@ fn look(data: &Path) -> std::io::Result<String> {
     Ok(format!("{program} webhook list --database {}", quoted(&database)))
 }
 
-fn summary(base_url: &str, credentials: &Credentials, look: &str) -> String {
+fn summary(base_url: &str, shop_url: &str, credentials: &Credentials, look: &str) -> String {
     let Credentials { client_id, client_secret, publishable_key, application_uuid, webhook_secret } =
         credentials;
     let title = output::bold("The sandbox is ready.");
     let walk = output::bold("Paste this in another terminal:");
     format!(
         r#"{title}  {base_url}   API: {base_url}/docs   Stop: Ctrl-C
+
+  Buy something:  {shop_url}
+  Phone numbers:  900000000 pays, 900002001 has no money, 900003000 refuses; any other pays
+  Reference:      pay it at {base_url}/sandbox/atm
 
   SVC_PUBLISHABLE_KEY={publishable_key}
   SVC_CLIENT_ID={client_id}
@@ -127,7 +178,7 @@ CREATED=$(curl -s {base_url}/svcpartner/createPaymentOrder \
   -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d @- <<BODY
 {{"externalTransactionId":"$ORDER","clientId":"user-1","applicationUUID":"{application_uuid}",
  "name":"Livro","amount":15000,"quantity":1,
- "additionalInfo":"{{\"returnUrl\":\"http://127.0.0.1:3000/ok\",\"cancelUrl\":\"http://127.0.0.1:3000/cancel\",\"webhookUrl\":\"http://127.0.0.1:3000/api/svc/webhook\"}}"}}
+ "additionalInfo":"{{\"returnUrl\":\"{shop_url}/success\",\"cancelUrl\":\"{shop_url}/cancelled\",\"webhookUrl\":\"{shop_url}/api/svc/webhook\"}}"}}
 BODY
 )
 echo "$CREATED"
@@ -147,7 +198,7 @@ curl -s {base_url}/sandbox/simulate \
 BODY
 echo
 
-# 6. the webhook it caused; it waits until something answers at http://127.0.0.1:3000
+# 6. the webhook it caused, which the shop took
 {look}
 "#
     )

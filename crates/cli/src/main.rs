@@ -6,6 +6,7 @@ mod demo;
 mod exception;
 mod keygen;
 mod log;
+mod merchant;
 mod migrate;
 mod order;
 mod output;
@@ -61,6 +62,8 @@ enum Command {
     Exception(exception::Command),
     /// Act as a payer, move the clock, disturb webhooks: with a merchant's variables
     Sandbox(sandbox::Args),
+    /// Run the reference shop against a service
+    Merchant(merchant::Args),
     /// Create the database or bring it up to date
     Migrate(migrate::Args),
     /// Copy the embedded database while the service runs
@@ -95,6 +98,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Order(command) => order::run(command).await,
         Command::Exception(command) => exception::run(command).await,
         Command::Sandbox(args) => sandbox::run(args).await,
+        Command::Merchant(args) => merchant::run(args).await,
         Command::Migrate(args) => migrate::run(args).await,
         Command::Backup(args) => backup::run(args).await,
         Command::Keygen(args) => keygen::run(&args),

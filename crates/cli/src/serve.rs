@@ -101,7 +101,7 @@ impl StopSignals {
     }
 
     #[cfg(unix)]
-    async fn received(mut self) {
+    pub(crate) async fn received(mut self) {
         tokio::select! {
             _ = self.terminated.recv() => {}
             _ = self.interrupted.recv() => {}
@@ -115,7 +115,7 @@ impl StopSignals {
     }
 
     #[cfg(not(unix))]
-    async fn received(self) {
+    pub(crate) async fn received(self) {
         let _ = tokio::signal::ctrl_c().await;
     }
 }

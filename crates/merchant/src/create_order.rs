@@ -1,0 +1,124 @@
+//! POST /api/svc/create-order (spec 4.6 A): called by the page before the popup.
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::json;
+use svc_client::{NewOrder, Urls};
+
+use crate::Shop;
+use crate::catalogue::product;
+use crate::reply::{answer, now_ms, refuse, unavailable};
+use crate::server::public_url;
+use crate::store::StoreError;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CreateOrderRequest {
+    items: Vec<ItemRequest>,
+    client_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ItemRequest {
+    id: String,
+    quantity: i64,
+}
+
+const ITEMS_MAX: usize = 50;
+const QUANTITY_MAX: i64 = 99;
+
+pub(crate) async fn create_order(
+    State(shop): State<Shop>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let wrong = |text: &str| refuse(StatusCode::UNPROCESSABLE_ENTITY, "invalid_items", text);
+    let Ok(request) = serde_json::from_slice::<CreateOrderRequest>(&body) else {
+        return wrong("Send {\"items\":[{\"id\",\"quantity\"}]}.");
+    };
+    let cart = match Cart::of(&request.items) {
+        Ok(cart) => cart,
+        Err(text) => return wrong(&text),
+    };
+    let id = format!("order_{}", new_uuid());
+    match shop.store.insert(&id, cart.total, &cart.items, now_ms()) {
+        Ok(()) => {}
+        Err(StoreError::SoldOut(product)) => {
+            return refuse(StatusCode::CONFLICT, "sold_out", &format!("{product} is sold out."));
+        }
+        Err(fault) => return unavailable(&fault),
+    }
+    let order = NewOrder {
+        external_transaction_id: id.clone(),
+        client_id: request.client_id.filter(|id| !id.is_empty()).unwrap_or("guest".into()),
+        name: cart.label,
+        amount: cart.total,
+        quantity: 1,
+        urls: urls(&public_url(&shop, &headers)),
+    };
+    let created = match shop.client.create_payment_order(&order).await {
+        Ok(created) => created,
+        Err(fault) => {
+            tracing::warn!(order = id, %fault, "the service did not take an order");
+            if let Err(fault) = shop.store.give_up(&id, "the payment service refused", now_ms()) {
+                return unavailable(&fault);
+            }
+            let text = "The payment service cannot be reached. Try again in a moment.";
+            return refuse(StatusCode::BAD_GATEWAY, "payment_service", text);
+        }
+    };
+    if let Err(fault) = shop.store.set_reference(&id, &created.reference_number, now_ms()) {
+        return unavailable(&fault);
+    }
+    let reply = json!({ "referenceNumber": created.reference_number, "externalTransactionId": id });
+    answer(StatusCode::OK, &reply)
+}
+
+/// What is bought, with the shop's own prices.
+struct Cart {
+    items: Vec<(&'static str, i64)>,
+    total: i64,
+    label: String,
+}
+
+impl Cart {
+    fn of(asked: &[ItemRequest]) -> Result<Self, String> {
+        if asked.is_empty() || asked.len() > ITEMS_MAX {
+            return Err(format!("An order has 1 to {ITEMS_MAX} items."));
+        }
+        let mut items: Vec<(&'static str, i64)> = Vec::new();
+        let (mut total, mut label) = (0, String::new());
+        for item in asked {
+            let found = product(&item.id).ok_or_else(|| format!("There is no {:?}.", item.id))?;
+            if !(1..=QUANTITY_MAX).contains(&item.quantity) {
+                return Err(format!("A quantity is 1 to {QUANTITY_MAX}."));
+            }
+            if items.iter().any(|(id, _)| *id == found.id) {
+                return Err(format!("{} is there twice.", found.id));
+            }
+            items.push((found.id, item.quantity));
+            total += found.price * item.quantity;
+            label = found.names[0].to_owned();
+        }
+        if items.len() > 1 {
+            label = format!("{label} + {}", items.len() - 1);
+        }
+        Ok(Self { items, total, label })
+    }
+}
+
+fn urls(base: &str) -> Urls {
+    Urls {
+        return_url: format!("{base}/success"),
+        cancel_url: format!("{base}/cancelled"),
+        webhook_url: format!("{base}/api/svc/webhook"),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place of the shop that rolls dice")]
+fn new_uuid() -> uuid::Uuid {
+    uuid::Uuid::new_v4()
+}

@@ -1,0 +1,71 @@
+//! The reference integration (spec 4.6): what a merchant's backend does, and a small shop around it.
+//!
+//! It knows the payment service as real merchants do: by its API, its webhooks and its SDK. Nothing
+//! of the service's code is used here.
+
+mod catalogue;
+mod create_order;
+mod fulfil;
+mod order_status;
+mod pages;
+mod reconcile;
+mod reply;
+mod server;
+mod settings;
+mod store;
+mod webhook;
+
+use std::sync::Arc;
+
+use svc_client::{Client, Credentials};
+use tokio::sync::Notify;
+
+pub use server::Server;
+pub use settings::{Settings, SettingsError};
+pub use store::{MerchantStatus, Store, StoreError};
+
+/// The shop's toolbox.
+#[derive(Clone)]
+pub struct Shop(Arc<Tools>);
+
+pub struct Tools {
+    pub(crate) settings: Settings,
+    pub store: Store,
+    pub(crate) client: Client,
+    /// Rung when there is something to fulfil.
+    pub(crate) paid: Notify,
+}
+
+impl std::ops::Deref for Shop {
+    type Target = Tools;
+
+    fn deref(&self) -> &Tools {
+        &self.0
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Client(#[from] svc_client::Error),
+}
+
+impl Shop {
+    pub fn open(settings: Settings) -> Result<Self, OpenError> {
+        settings.check()?;
+        let client = Client::new(
+            &settings.base_url,
+            Credentials {
+                publishable_key: settings.publishable_key.clone(),
+                client_id: settings.client_id.clone(),
+                client_secret: settings.client_secret.clone(),
+            },
+        )?;
+        let store = Store::open(&settings.database, &catalogue::PRODUCTS)?;
+        Ok(Self(Arc::new(Tools { settings, store, client, paid: Notify::new() })))
+    }
+}

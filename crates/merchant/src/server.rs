@@ -1,0 +1,91 @@
+//! The shop's socket: one router, two workers, one stop.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::routing::{get, post};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+
+use crate::reply::refuse;
+use crate::{Shop, create_order, fulfil, order_status, pages, reconcile, webhook};
+
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A shop that listens.
+pub struct Server {
+    shop: Shop,
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Server {
+    pub async fn bind(shop: Shop, address: SocketAddr) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        Ok(Self { shop, listener, address })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` resolves; requests under way are finished.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let workers = [
+            tokio::spawn(fulfil::run(self.shop.clone())),
+            tokio::spawn(reconcile::run(self.shop.clone())),
+        ];
+        let service = TowerToHyperService::new(router(self.shop));
+        let mut builder = Builder::new(TokioExecutor::new());
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+        let graceful = GracefulShutdown::new();
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let stream = tokio::select! {
+                () = &mut stop => break,
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => stream,
+                    Err(_) => continue,
+                },
+            };
+            let connection =
+                builder.serve_connection(TokioIo::new(stream), service.clone()).into_owned();
+            let watched = graceful.watch(connection);
+            tokio::spawn(async move {
+                // A browser that goes away is no news.
+                let _ = watched.await;
+            });
+        }
+        let _ = tokio::time::timeout(STOP_TIMEOUT, graceful.shutdown()).await;
+        workers.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+}
+
+fn router(shop: Shop) -> Router {
+    Router::new()
+        .route("/api/svc/create-order", post(create_order::create_order))
+        .route("/api/svc/webhook", post(webhook::webhook))
+        .route("/api/svc/order/{id}/status", get(order_status::order_status))
+        .merge(pages::routes())
+        .fallback(async || refuse(StatusCode::NOT_FOUND, "not_found", "There is no such page."))
+        .method_not_allowed_fallback(async || {
+            refuse(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Not with this method.")
+        })
+        .with_state(shop)
+}
+
+/// How payers reach the shop.
+pub(crate) fn public_url(shop: &Shop, headers: &HeaderMap) -> String {
+    if let Some(url) = &shop.settings.public_url {
+        return url.trim_end_matches('/').to_owned();
+    }
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    format!("http://{}", host.unwrap_or("127.0.0.1:3000"))
+}

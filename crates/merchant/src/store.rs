@@ -1,0 +1,330 @@
+//! The shop's own table `orders` (spec 2.4), its stock, and what is left to fulfil. SQLite, one lock.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use serde::Serialize;
+use svc_client::PaymentStatus;
+
+use crate::catalogue::Product;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("the shop's database failed: {0}")]
+    Sql(#[from] rusqlite::Error),
+    #[error("{0} is sold out")]
+    SoldOut(String),
+}
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+pub struct Store(Mutex<Connection>);
+
+/// An order as the shop keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MerchantOrder {
+    pub external_transaction_id: String,
+    pub status: MerchantStatus,
+    pub reference_number: Option<String>,
+    pub amount: i64,
+    /// Why nothing is sent although it is paid.
+    pub held: Option<String>,
+    pub fulfilled: bool,
+}
+
+/// `PEN`, `CON` or `CAN`, as the spec's table has it.
+pub type MerchantStatus = PaymentStatus;
+
+/// One thing that happened to an order, for its page.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct Happening {
+    pub at_ms: i64,
+    pub what: String,
+    pub detail: String,
+}
+
+/// What a report of the service did (spec 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Applied {
+    Confirmed,
+    Cancelled,
+    /// The same again, or after the end: nothing is done twice.
+    Unchanged,
+    /// Not an order of this shop.
+    Unknown,
+}
+
+/// What the service reports about an order.
+pub(crate) struct Report<'a> {
+    pub external_transaction_id: &'a str,
+    pub status: PaymentStatus,
+    pub reference_number: &'a str,
+    pub amount: i64,
+    /// `webhook` or `query`.
+    pub by: &'static str,
+}
+
+const SCHEMA: &str = "
+    create table if not exists stock (
+        product text not null primary key,
+        free integer not null check (free >= 0)
+    ) strict;
+    create table if not exists orders (
+        external_transaction_id text not null primary key,
+        status text not null check (status in ('PEN', 'CON', 'CAN')),
+        reference_number text,
+        amount integer not null,
+        -- Paid, but not as asked for: a person looks before anything is sent.
+        held text,
+        fulfilled_at_ms integer,
+        created_at_ms integer not null
+    ) strict;
+    create index if not exists orders_pending on orders (created_at_ms) where status = 'PEN';
+    -- What an order took from the stock; given back when it is cancelled.
+    create table if not exists items (
+        external_transaction_id text not null,
+        product text not null,
+        quantity integer not null,
+        primary key (external_transaction_id, product)
+    ) strict;
+    -- Paid orders that are not sent yet. A row goes in with the confirmation and goes when it is done,
+    -- so that an end of the process in between loses nothing.
+    create table if not exists to_fulfil (
+        external_transaction_id text not null primary key
+    ) strict;
+    create table if not exists story (
+        id integer primary key,
+        external_transaction_id text not null,
+        at_ms integer not null,
+        what text not null,
+        detail text not null
+    ) strict;
+    create index if not exists story_of on story (external_transaction_id);";
+
+impl Store {
+    pub(crate) fn open(path: &Path, products: &[Product]) -> Result<Self> {
+        let db = Connection::open(path)?;
+        db.pragma_update(None, "journal_mode", "wal")?;
+        db.pragma_update(None, "synchronous", "full")?;
+        db.execute_batch(SCHEMA)?;
+        for product in products {
+            db.execute(
+                "insert into stock (product, free) values (?1, ?2) on conflict do nothing",
+                params![product.id, product.stock],
+            )?;
+        }
+        Ok(Self(Mutex::new(db)))
+    }
+
+    fn transact<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        let mut db = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let transaction = db.transaction()?;
+        let result = work(&transaction)?;
+        transaction.commit()?;
+        Ok(result)
+    }
+
+    /// The order and what it takes from the stock, before anybody else is asked (spec 4.6 A 2).
+    pub(crate) fn insert(
+        &self,
+        id: &str,
+        amount: i64,
+        items: &[(&str, i64)],
+        at_ms: i64,
+    ) -> Result<()> {
+        self.transact(|db| {
+            for (product, quantity) in items {
+                let taken = db.execute(
+                    "update stock set free = free - ?2 where product = ?1 and free >= ?2",
+                    params![product, quantity],
+                )?;
+                if taken == 0 {
+                    return Err(StoreError::SoldOut((*product).to_owned()));
+                }
+                db.execute(
+                    "insert into items (external_transaction_id, product, quantity)
+                     values (?1, ?2, ?3)",
+                    params![id, product, quantity],
+                )?;
+            }
+            db.execute(
+                "insert into orders (external_transaction_id, status, amount, created_at_ms)
+                 values (?1, 'PEN', ?2, ?3)",
+                params![id, amount, at_ms],
+            )?;
+            tell(db, id, at_ms, "created", &format!("{amount} Kz"))
+        })
+    }
+
+    pub(crate) fn set_reference(&self, id: &str, reference: &str, at_ms: i64) -> Result<()> {
+        self.transact(|db| {
+            db.execute(
+                "update orders set reference_number = ?2 where external_transaction_id = ?1",
+                params![id, reference],
+            )?;
+            tell(db, id, at_ms, "reference", reference)
+        })
+    }
+
+    /// The service did not take the order: nothing stays reserved for it.
+    pub(crate) fn give_up(&self, id: &str, why: &str, at_ms: i64) -> Result<()> {
+        self.transact(|db| {
+            if end(db, id, PaymentStatus::Cancelled)? {
+                release(db, id)?;
+                tell(db, id, at_ms, "failed", why)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The table of spec 3, in one transaction.
+    pub(crate) fn apply(&self, report: &Report<'_>, at_ms: i64) -> Result<Applied> {
+        let id = report.external_transaction_id;
+        self.transact(|db| {
+            let Some(order) = read(db, id)? else { return Ok(Applied::Unknown) };
+            if order.status != PaymentStatus::Pending || report.status == PaymentStatus::Pending {
+                tell(db, id, at_ms, report.by, report.status.code())?;
+                return Ok(Applied::Unchanged);
+            }
+            end(db, id, report.status)?;
+            tell(db, id, at_ms, report.by, report.status.code())?;
+            if report.status == PaymentStatus::Cancelled {
+                release(db, id)?;
+                return Ok(Applied::Cancelled);
+            }
+            match difference(&order, report) {
+                None => {
+                    db.execute(
+                        "insert into to_fulfil (external_transaction_id) values (?1)
+                         on conflict do nothing",
+                        [id],
+                    )?;
+                }
+                Some(why) => {
+                    db.execute(
+                        "update orders set held = ?2 where external_transaction_id = ?1",
+                        params![id, why],
+                    )?;
+                    tell(db, id, at_ms, "held", &why)?;
+                }
+            }
+            Ok(Applied::Confirmed)
+        })
+    }
+
+    /// Orders that are paid and not sent.
+    pub(crate) fn to_fulfil(&self) -> Result<Vec<String>> {
+        self.transact(|db| {
+            let mut statement =
+                db.prepare("select external_transaction_id from to_fulfil limit 100")?;
+            let found = statement.query_map([], |row| row.get(0))?;
+            Ok(found.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Sent, once: the note that it is to be sent goes with it.
+    pub(crate) fn fulfilled(&self, id: &str, at_ms: i64) -> Result<()> {
+        self.transact(|db| {
+            let first = db.execute(
+                "update orders set fulfilled_at_ms = ?2
+                 where external_transaction_id = ?1 and fulfilled_at_ms is null",
+                params![id, at_ms],
+            )?;
+            db.execute("delete from to_fulfil where external_transaction_id = ?1", [id])?;
+            if first == 1 {
+                tell(db, id, at_ms, "fulfilled", "")?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Orders nobody reported on since then.
+    pub(crate) fn pending_since(&self, created_before_ms: i64) -> Result<Vec<String>> {
+        self.transact(|db| {
+            let mut statement = db.prepare(
+                "select external_transaction_id from orders
+                 where status = 'PEN' and created_at_ms < ?1 order by created_at_ms limit 100",
+            )?;
+            let found = statement.query_map([created_before_ms], |row| row.get(0))?;
+            Ok(found.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    pub fn order(&self, id: &str) -> Result<Option<MerchantOrder>> {
+        self.transact(|db| read(db, id))
+    }
+
+    pub fn story(&self, id: &str) -> Result<Vec<Happening>> {
+        self.transact(|db| {
+            let mut statement = db.prepare(
+                "select at_ms, what, detail from story where external_transaction_id = ?1 order by id",
+            )?;
+            let found = statement.query_map([id], |row| {
+                Ok(Happening { at_ms: row.get(0)?, what: row.get(1)?, detail: row.get(2)? })
+            })?;
+            Ok(found.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    pub fn free_stock(&self, product: &str) -> Result<i64> {
+        self.transact(|db| {
+            let sql = "select free from stock where product = ?1";
+            Ok(db.query_row(sql, [product], |row| row.get(0)).optional()?.unwrap_or(0))
+        })
+    }
+}
+
+fn read(db: &Transaction<'_>, id: &str) -> Result<Option<MerchantOrder>> {
+    let sql = "select status, reference_number, amount, held, fulfilled_at_ms from orders
+               where external_transaction_id = ?1";
+    let found = db
+        .query_row(sql, [id], |row| {
+            let status: String = row.get(0)?;
+            Ok(MerchantOrder {
+                external_transaction_id: id.to_owned(),
+                status: PaymentStatus::from_code(&status).unwrap_or(PaymentStatus::Pending),
+                reference_number: row.get(1)?,
+                amount: row.get(2)?,
+                held: row.get(3)?,
+                fulfilled: row.get::<_, Option<i64>>(4)?.is_some(),
+            })
+        })
+        .optional()?;
+    Ok(found)
+}
+
+/// `CON` and `CAN` are final: only a pending order ends, and once.
+fn end(db: &Transaction<'_>, id: &str, status: PaymentStatus) -> Result<bool> {
+    let sql = "update orders set status = ?2 where external_transaction_id = ?1 and status = 'PEN'";
+    Ok(db.execute(sql, params![id, status.code()])? == 1)
+}
+
+fn release(db: &Transaction<'_>, id: &str) -> Result<()> {
+    db.execute(
+        "update stock set free = free + (select quantity from items
+             where items.product = stock.product and external_transaction_id = ?1)
+         where product in (select product from items where external_transaction_id = ?1)",
+        [id],
+    )?;
+    db.execute("delete from items where external_transaction_id = ?1", [id])?;
+    Ok(())
+}
+
+fn tell(db: &Transaction<'_>, id: &str, at_ms: i64, what: &str, detail: &str) -> Result<()> {
+    let sql = "insert into story (external_transaction_id, at_ms, what, detail)
+               values (?1, ?2, ?3, ?4)";
+    db.execute(sql, params![id, at_ms, what, detail])?;
+    Ok(())
+}
+
+/// In what a report differs from what the shop asked for.
+fn difference(order: &MerchantOrder, report: &Report<'_>) -> Option<String> {
+    if order.amount != report.amount {
+        return Some(format!("{} Kz were asked for, {} are reported", order.amount, report.amount));
+    }
+    let known = order.reference_number.as_deref();
+    known
+        .filter(|known| *known != report.reference_number)
+        .map(|known| format!("the reference is {known}, {} is reported", report.reference_number))
+}

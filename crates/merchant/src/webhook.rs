@@ -1,0 +1,79 @@
+//! POST /api/svc/webhook (spec 4.6 B): the source of truth.
+//!
+//! Raw bytes, constant-time check, only then JSON; the transition and what is to be fulfilled are one
+//! transaction; the work itself is done later. So it answers in milliseconds.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use http_body_util::{BodyExt, Limited};
+use serde_json::json;
+use svc_client::{WebhookError, verify_webhook_with};
+
+use crate::Shop;
+use crate::reply::{answer, now_ms, refuse, unavailable};
+use crate::store::{Applied, Report};
+
+/// A webhook has about two hundred bytes.
+const BODY_BYTES_MAX: usize = 64 * 1024;
+/// A recorded request cannot be played back later than this.
+const AGE_MS_MAX: i64 = 5 * 60 * 1000;
+
+pub(crate) async fn webhook(State(shop): State<Shop>, headers: HeaderMap, body: Body) -> Response {
+    let Ok(body) = Limited::new(body, BODY_BYTES_MAX).collect().await else {
+        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "The body is too large.");
+    };
+    let raw = body.to_bytes();
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let secrets = shop.settings.webhook_secrets();
+    let event = verify_webhook_with(&raw, text("x-svc-content-token"), &secrets);
+    if event != Err(WebhookError::Signature) && is_old(text("webhook-timestamp")) {
+        return refuse(StatusCode::UNAUTHORIZED, "too_old", "The webhook is too old.");
+    }
+    let event = match event {
+        Ok(event) => event,
+        Err(WebhookError::Signature) => {
+            return refuse(
+                StatusCode::UNAUTHORIZED,
+                "invalid_signature",
+                "The signature is wrong.",
+            );
+        }
+        Err(WebhookError::Body(why)) => {
+            return refuse(StatusCode::UNPROCESSABLE_ENTITY, "invalid_body", &why);
+        }
+        // News of later days must not be sent again and again.
+        Err(WebhookError::Ignored(what)) => {
+            tracing::warn!(what, "a webhook this shop does not know");
+            return received();
+        }
+    };
+    let report = Report {
+        external_transaction_id: &event.external_transaction_id,
+        status: event.status,
+        reference_number: &event.reference_number,
+        amount: event.amount,
+        by: "webhook",
+    };
+    match shop.store.apply(&report, now_ms()) {
+        Ok(applied) => {
+            if applied == Applied::Confirmed {
+                shop.paid.notify_one();
+            }
+            received()
+        }
+        // So that it comes again.
+        Err(fault) => unavailable(&fault),
+    }
+}
+
+fn received() -> Response {
+    answer(StatusCode::OK, &json!({ "received": true }))
+}
+
+/// A sandbox may live in the future; nobody lives in the past.
+fn is_old(timestamp: Option<&str>) -> bool {
+    let seconds: Option<i64> = timestamp.and_then(|text| text.parse().ok());
+    seconds.is_some_and(|seconds| now_ms() - seconds.saturating_mul(1000) > AGE_MS_MAX)
+}
