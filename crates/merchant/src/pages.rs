@@ -151,7 +151,8 @@ struct ProductView {
     name: &'static str,
     price: i64,
     price_text: String,
-    sign: &'static str,
+    /// Its first letter, as a shop without pictures shows it.
+    letter: &'static str,
     sold_out: bool,
 }
 
@@ -184,7 +185,7 @@ async fn catalogue(
             name: product.names[place],
             price: product.price,
             price_text: money(product.price),
-            sign: product.sign,
+            letter: product.names[place].get(..1).unwrap_or_default(),
             sold_out: free == 0,
         });
     }
