@@ -250,8 +250,8 @@ async fn the_status_is_short_and_needs_a_session(database: TestDatabase) {
     for answer in [&first, &waiting] {
         assert!(answer.bytes.len() <= 300, "{} bytes", answer.bytes.len());
     }
-    let (other, _) = (checkout.another_order("order_2").await, ());
-    let other = Checkout { reference: other, ..checkout };
+    let reference = checkout.another_order("order_2").await;
+    let other = Checkout { reference, ..checkout };
     for wrong in ["", "x", "x.y", session.as_str()] {
         let answer = other.status(wrong).await;
         assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{wrong}");

@@ -28,7 +28,7 @@ async fn waiting(database: TestDatabase) -> (Checkout, TestConnector, PaymentAtt
     (checkout, connector, attempt)
 }
 
-fn paid(id: &str, attempt: &PaymentAttempt, amount: Value) -> String {
+fn paid(id: &str, attempt: &PaymentAttempt, amount: &Value) -> String {
     json!({
         "railPaymentId": id, "attemptId": attempt.id.as_str(), "kind": "payment", "amount": amount,
     })
@@ -48,7 +48,7 @@ async fn notify(
 
 async fn h23_a_notice_without_or_with_a_wrong_signature_is_refused(database: TestDatabase) {
     let (checkout, connector, attempt) = waiting(database).await;
-    let body = paid("p1", &attempt, json!("15000.00"));
+    let body = paid("p1", &attempt, &json!("15000.00"));
     let before = checkout.snapshot().await;
     let right = connector.signed(&body);
     let without = |gone: &str| -> Vec<_> {
@@ -87,7 +87,7 @@ async fn h23_a_notice_without_or_with_a_wrong_signature_is_refused(database: Tes
 
 async fn h24_a_notice_sent_again_is_a_duplicate(database: TestDatabase) {
     let (checkout, connector, attempt) = waiting(database).await;
-    let body = paid("p1", &attempt, json!(15_000));
+    let body = paid("p1", &attempt, &json!(15_000));
     let headers = connector.signed(&body);
     let first = notify(&checkout, TestConnector::NAME, &headers, &body).await;
     assert_eq!(
@@ -102,7 +102,7 @@ async fn h24_a_notice_sent_again_is_a_duplicate(database: TestDatabase) {
     }
     assert_eq!(checkout.snapshot().await, before);
     // Another payment of the same attempt is not: the money is there twice.
-    let second = paid("p2", &attempt, json!(15_000));
+    let second = paid("p2", &attempt, &json!(15_000));
     let answer = notify(&checkout, TestConnector::NAME, &connector.signed(&second), &second).await;
     assert_eq!(answer.json()["data"]["outcome"], "exception");
     let excess = checkout.service.count("exceptions where kind = 'excess'").await;
@@ -112,7 +112,7 @@ async fn h24_a_notice_sent_again_is_a_duplicate(database: TestDatabase) {
 
 async fn h24_a_notice_of_another_amount_is_held(database: TestDatabase) {
     let (checkout, connector, attempt) = waiting(database).await;
-    let body = paid("p1", &attempt, json!("14999.99"));
+    let body = paid("p1", &attempt, &json!("14999.99"));
     let headers = connector.signed(&body);
     let answer = notify(&checkout, TestConnector::NAME, &headers, &body).await;
     assert_eq!(answer.status, StatusCode::OK);
@@ -130,7 +130,7 @@ async fn h24_a_notice_of_another_amount_is_held(database: TestDatabase) {
 async fn a_signed_notice_that_makes_no_sense_is_named_so(database: TestDatabase) {
     let (checkout, connector, attempt) = waiting(database).await;
     let before = checkout.snapshot().await;
-    let right = paid("p1", &attempt, json!(15_000));
+    let right = paid("p1", &attempt, &json!(15_000));
     for body in [
         "{}",
         "[]",

@@ -34,7 +34,7 @@ async fn not_offered(paying: &TestPaying, id: &str, amount: i64, choice: &Choice
 
 async fn a_method_hides_itself_for_amounts_it_does_not_take(database: TestDatabase) {
     let (paying, connector) = production(database).await;
-    connector.offers(json!([
+    connector.offers(&json!([
         { "code": "FPMCXEXPRSS", "min": 50, "max": 300_000 },
         { "code": "FPSOLPGEXT", "max": 1_000 },
     ]));
@@ -63,7 +63,7 @@ async fn a_connector_that_has_not_said_what_it_can_do_offers_nothing(database: T
     assert!(TestConnector::asked_by(&paying.app).await.is_err());
     assert!(not_offered(&paying, "d", 15_000, &Choice::Code).await);
     assert_eq!(connector.calls("start-code").len(), 0);
-    connector.offers(json!([{ "code": "FPSOLPG" }]));
+    connector.offers(&json!([{ "code": "FPSOLPG" }]));
     TestConnector::asked_by(&paying.app).await.unwrap();
     assert!(!not_offered(&paying, "e", 15_000, &Choice::Code).await);
 }

@@ -17,7 +17,7 @@ on_both_engines! {
     a_statement_is_read_line_by_line,
 }
 
-fn payment(id: &str, attempt: &PaymentAttempt, amount: Value) -> Value {
+fn payment(id: &str, attempt: &PaymentAttempt, amount: &Value) -> Value {
     json!({
         "railPaymentId": id, "attemptId": attempt.id.as_str(), "kind": "payment", "amount": amount,
     })
@@ -47,7 +47,7 @@ async fn a_payment_in_the_queue_confirms_its_order_and_is_acknowledged(database:
     let (order, attempt) = issued(&paying, "order_1").await;
     paying.run_due().await;
     assert_eq!(connector.calls("drain").len(), 1);
-    connector.enqueue(payment("p1", &attempt, json!("15000.00")));
+    connector.enqueue(payment("p1", &attempt, &json!("15000.00")));
     let seen: [Seen; 2] = [(0, "issued", "PEN"), (60, "accepted", "CON")];
     assert_eq!(paying.timeline(&order, 200).await, seen, "read again after a minute");
     assert_eq!((acknowledged(&connector), connector.queued()), (vec!["p1".to_owned()], 0));
@@ -59,7 +59,7 @@ async fn what_could_not_be_stored_is_not_acknowledged(database: TestDatabase) {
     let (paying, connector) = production(database).await;
     reads_the_queue(&paying).await;
     let (order, attempt) = issued(&paying, "order_1").await;
-    connector.enqueue(payment("p1", &attempt, json!(15_000)));
+    connector.enqueue(payment("p1", &attempt, &json!(15_000)));
     paying.database.sql("alter table receipts rename to receipts_away").await;
     svc_service::orders::run_due(&paying.app).await.unwrap();
     assert_eq!(connector.calls("drain").len(), 1);
@@ -78,7 +78,7 @@ async fn a_payment_that_was_not_acknowledged_is_a_duplicate_the_next_time(databa
     reads_the_queue(&paying).await;
     let (order, attempt) = issued(&paying, "order_1").await;
     paying.run_due().await;
-    connector.enqueue(payment("p1", &attempt, json!("15000")));
+    connector.enqueue(payment("p1", &attempt, &json!("15000")));
     connector.will("ack", Reply::Status(500));
     paying.pass_s(180).await;
     assert_eq!(acknowledged(&connector).len(), 3, "at 60, 120 and 180");
@@ -94,7 +94,7 @@ async fn every_kind_of_news_is_read_and_what_makes_no_sense_stays(database: Test
     let (refused_order, refused) = issued(&paying, "order_1").await;
     let (paid_order, paid) = issued(&paying, "order_2").await;
     let about = |id: &str, attempt: &PaymentAttempt, kind: &str, more: Value| {
-        let mut body = payment(id, attempt, Value::Null);
+        let mut body = payment(id, attempt, &Value::Null);
         body["kind"] = kind.into();
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         body
@@ -136,11 +136,11 @@ async fn a_queue_that_cannot_be_read_is_read_a_minute_later(database: TestDataba
     let (paying, connector) = production(database).await;
     reads_the_queue(&paying).await;
     let (order, attempt) = issued(&paying, "order_1").await;
-    connector.enqueue(payment("p1", &attempt, json!(15_000)));
+    connector.enqueue(payment("p1", &attempt, &json!(15_000)));
     connector.will("drain", Reply::Text("not json"));
     paying.run_due().await;
     assert_eq!(paying.stands(&order).await, ("issued", "PEN"));
-    let queue = json!({ "payments": [payment("p1", &attempt, json!(15_000))] });
+    let queue = json!({ "payments": [payment("p1", &attempt, &json!(15_000))] });
     connector.will("drain", Reply::Json(queue));
     let seen: [Seen; 2] = [(0, "issued", "PEN"), (60, "accepted", "CON")];
     assert_eq!(paying.timeline(&order, 61).await, seen);

@@ -20,13 +20,13 @@ on_both_engines! {
     the_same_seed_loses_the_same_attempts,
 }
 
-async fn put(service: &TestService, partner: &Issued, settings: Value) -> Answer {
+async fn put(service: &TestService, partner: &Issued, settings: &Value) -> Answer {
     let mut body = json!({ "applicationUUID": application(partner) });
     body.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
     call(service, partner, Method::PUT, "/sandbox/chaos", &body).await
 }
 
-async fn set(service: &TestService, settings: Value) {
+async fn set(service: &TestService, settings: &Value) {
     let answer = put(service, &service.partner, settings).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
 }
@@ -52,23 +52,23 @@ async fn what_is_set_is_read_and_what_is_left_out_is_off(database: TestDatabase)
         "duplicate": true, "reorder": true, "delayMs": 3_600_000, "dropFirst": 20,
         "failureRate": 0.25, "seed": -7,
     });
-    let answer = put(&service, &service.partner, all.clone()).await;
+    let answer = put(&service, &service.partner, &all).await;
     let mut expected = all;
     expected["applicationUUID"] = service.application().into();
     assert_eq!(answer.json()["data"], expected);
     assert_eq!(get(&service).await, expected);
-    set(&service, json!({ "dropFirst": 1 })).await;
+    set(&service, &json!({ "dropFirst": 1 })).await;
     let mut expected = off(&service);
     expected["dropFirst"] = 1.into();
     assert_eq!(get(&service).await, expected);
-    set(&service, json!({})).await;
+    set(&service, &json!({})).await;
     assert_eq!(get(&service).await, off(&service));
     assert_eq!(service.count("applications where chaos is not null").await, 0);
 }
 
 async fn every_wrong_setting_is_named(database: TestDatabase) {
     let service = TestService::start(database).await;
-    set(&service, json!({ "dropFirst": 1 })).await;
+    set(&service, &json!({ "dropFirst": 1 })).await;
     let before = get(&service).await;
     for (field, value, issue) in [
         ("duplicate", json!("true"), "not_one_of"),
@@ -86,7 +86,7 @@ async fn every_wrong_setting_is_named(database: TestDatabase) {
         ("seed", json!("7"), "not_an_integer"),
         ("seed", json!(0.5), "not_an_integer"),
     ] {
-        let answer = put(&service, &service.partner, json!({ field: value })).await;
+        let answer = put(&service, &service.partner, &json!({ field: value })).await;
         assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{field} {value}");
         let details = answer.json()["details"].clone();
         assert_eq!(details.as_array().unwrap().len(), 1, "{field} {value}: {details}");
@@ -132,7 +132,7 @@ async fn event(
 async fn duplicate_sends_every_event_twice(database: TestDatabase) {
     let receiver = Receiver::answering(200).await;
     let service = TestService::start(database).await;
-    set(&service, json!({ "duplicate": true })).await;
+    set(&service, &json!({ "duplicate": true })).await;
     let reference = create(&service, "order_1", &receiver.url()).await;
     simulate(&service, "order_1", "confirm").await;
     // When the clock has moved, whatever was to be sent has been sent.
@@ -148,7 +148,7 @@ async fn duplicate_sends_every_event_twice(database: TestDatabase) {
 async fn reorder_sends_the_event_before_once_more(database: TestDatabase) {
     let receiver = Receiver::answering(200).await;
     let service = TestService::start(database).await;
-    set(&service, json!({ "reorder": true })).await;
+    set(&service, &json!({ "reorder": true })).await;
     create(&service, "order_1", &receiver.url()).await;
     simulate(&service, "order_1", "pending").await;
     receiver.wait_for(1).await;
@@ -161,7 +161,7 @@ async fn reorder_sends_the_event_before_once_more(database: TestDatabase) {
 async fn drop_first_loses_so_many_attempts_of_every_event(database: TestDatabase) {
     let receiver = Receiver::answering(200).await;
     let service = TestService::start(database).await;
-    set(&service, json!({ "dropFirst": 2 })).await;
+    set(&service, &json!({ "dropFirst": 2 })).await;
     let reference = create(&service, "order_1", &receiver.url()).await;
     simulate(&service, "order_1", "confirm").await;
     advance(&service, 3_600).await;
@@ -178,7 +178,7 @@ async fn drop_first_loses_so_many_attempts_of_every_event(database: TestDatabase
 async fn delay_keeps_the_first_attempt_back(database: TestDatabase) {
     let receiver = Receiver::answering(200).await;
     let service = TestService::start(database).await;
-    set(&service, json!({ "delayMs": 1_200_000 })).await;
+    set(&service, &json!({ "delayMs": 1_200_000 })).await;
     let reference = create(&service, "order_1", &receiver.url()).await;
     simulate(&service, "order_1", "confirm").await;
     advance(&service, 600).await;
@@ -194,7 +194,7 @@ async fn delay_keeps_the_first_attempt_back(database: TestDatabase) {
 /// Which of these orders lose their first attempt.
 async fn lost(service: &TestService, partner: &Issued, seed: i64, url: &str) -> Vec<bool> {
     let settings = json!({ "failureRate": 0.5, "seed": seed });
-    assert_eq!(put(service, partner, settings).await.status, StatusCode::OK);
+    assert_eq!(put(service, partner, &settings).await.status, StatusCode::OK);
     let token = service.token(partner).await;
     let mut references = Vec::new();
     for n in 0..16 {

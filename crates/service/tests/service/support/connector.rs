@@ -81,13 +81,13 @@ impl TestConnector {
             }
         });
         let connector = Self { address, state, server };
-        connector.will("capabilities", Reply::Json(capabilities(json!({}))));
-        connector.will("start-push", accepted(json!({})));
+        connector.will("capabilities", Reply::Json(capabilities(&json!({}))));
+        connector.will("start-push", accepted(&json!({})));
         let bank = json!({ "entity": "00348", "reference": "987654321" });
-        connector.will("issue-reference", accepted(bank));
+        connector.will("issue-reference", accepted(&bank));
         let code = json!({ "code": "AB12-CD34", "link": "https://wallet.example/AB12" });
-        connector.will("start-code", accepted(code));
-        connector.will("revoke-reference", accepted(json!({})));
+        connector.will("start-code", accepted(&code));
+        connector.will("revoke-reference", accepted(&json!({})));
         connector.will("query", Reply::Json(json!({ "answer": "unknown" })));
         connector
     }
@@ -115,8 +115,8 @@ impl TestConnector {
     }
 
     /// Offers its methods with these terms: a list of code, min and max.
-    pub(crate) fn offers(&self, methods: Value) {
-        self.will("capabilities", Reply::Json(capabilities(json!({ "methods": methods }))));
+    pub(crate) fn offers(&self, methods: &Value) {
+        self.will("capabilities", Reply::Json(capabilities(&json!({ "methods": methods }))));
     }
 
     pub(crate) fn enqueue(&self, payment: Value) {
@@ -218,13 +218,13 @@ impl State {
     }
 }
 
-fn accepted(more: Value) -> Reply {
+fn accepted(more: &Value) -> Reply {
     let mut body = json!({ "answer": "accepted", "railId": "rail-7" });
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     Reply::Json(body)
 }
 
-fn capabilities(more: Value) -> Value {
+fn capabilities(more: &Value) -> Value {
     let mut body = json!({
         "methods": [
             { "code": "FPMCXEXPRSS", "min": 1, "max": 30_000_000 },
