@@ -133,12 +133,10 @@ test("H12: a cancelled and an expired order cannot be paid", async () => {
 });
 
 test("a payer whose page is behind the order sees the order as it is", async () => {
-  const { order, page, leave } = await stage.visit({
-    query: { view: "phone" },
-    allowed: [/status of 409/],
-  });
-  // With its timers stopped the page cannot find out before the payer presses.
-  await page.clock.pauseAt(Date.now() + 60_000);
+  const order = await stage.order();
+  const { page, context, leave } = await stage.payer({ allowed: [/status of 409/] });
+  await checkout.withholdNews(context);
+  await page.goto(order.url({ view: "phone" }));
   await stage.service.simulate(order, "confirm");
   await checkout.payByPhone(page, "900000000");
   await checkout.on(page, "paid");

@@ -83,9 +83,11 @@ test("a double click on pay is one attempt", async () => {
 });
 
 test("pay pressed in two windows at once is one attempt", async () => {
-  const { order, page, context, leave } = await stage.visit({ query: { view: "phone" } });
+  const order = await stage.order();
+  const { page, context, leave } = await stage.payer();
+  await checkout.withholdNews(context);
   const other = await context.newPage();
-  await other.goto(order.url({ view: "phone" }));
+  await Promise.all([page, other].map((one) => one.goto(order.url({ view: "phone" }))));
   await Promise.all([page, other].map((one) => checkout.payByPhone(one, "900000003")));
   await Promise.all([page, other].map((one) => checkout.on(one, "waiting")));
   assert.equal(await checkout.attempts(page), 1);

@@ -25,6 +25,11 @@ export async function look(page, screen) {
   await on(page, screen);
 }
 
+/** From now on the payer's pages get no news: what they ask for stays unanswered. */
+export function withholdNews(context) {
+  return context.route("**/status?*", () => {});
+}
+
 export async function press(page, target) {
   await ready(page);
   await target.click();
