@@ -74,13 +74,30 @@ test("an order nobody chose a method for ends a day later, in the open page too"
   await leave();
 });
 
-test("a page left open for longer than its session renews it by itself", async () => {
+test("a page left open for longer than its session renews it, and keeps what is typed", async () => {
   const { page, leave } = await stage.visit({ allowed: [SESSION_OVER] });
+  await checkout.choosePhone(page);
+  await page.locator("#phone").fill("92345");
+  const session = await page.locator("main").getAttribute("data-session");
   await stage.service.advance(1_000);
-  const reloaded = page.waitForEvent("load");
   await page.clock.fastForward(2_000);
-  await reloaded;
-  await checkout.chooseReference(page);
+  await page.locator(`main:not([data-session="${session}"])`).waitFor();
+  assert.equal(await page.locator("#phone").inputValue(), "92345");
+  await checkout.payByPhone(page, "900000001");
+  await checkout.on(page, "waiting");
+  await leave();
+});
+
+test("a payer who pays with a session that has run out presses once more", async () => {
+  const { context, page, leave } = await stage.visit({ allowed: [SESSION_OVER] });
+  await checkout.withholdNews(context);
+  await checkout.choosePhone(page);
+  await stage.service.advance(1_000);
+  await checkout.payByPhone(page, "900000001");
+  await page.locator("form button.first:not([disabled])").waitFor();
+  assert.equal(await page.locator("#phone").inputValue(), "900000001");
+  await checkout.press(page, page.locator("form button.first"));
+  await checkout.on(page, "waiting");
   await leave();
 });
 

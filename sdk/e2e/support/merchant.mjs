@@ -12,7 +12,12 @@ export async function startMerchant() {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url, "http://shop");
     if (pathname === "/webhook") return receive(request, response);
+    if (pathname === "/sdk.js") {
+      response.setHeader("content-type", "text/javascript; charset=utf-8");
+      return response.end(SDK_SCRIPT);
+    }
     response.setHeader("content-type", "text/html; charset=utf-8");
+    for (const [name, value] of headers(pathname, request)) response.setHeader(name, value);
     // A page whose origin is "null".
     if (pathname === "/nowhere") {
       response.setHeader("content-security-policy", "sandbox allow-forms allow-scripts");
@@ -50,6 +55,17 @@ export async function startMerchant() {
   };
 }
 
+/** What the shop's server says beside the page. */
+function headers(pathname, request) {
+  const service = new URL(request.url, "http://shop").searchParams.get("service");
+  if (pathname === "/severed") return [["cross-origin-opener-policy", "same-origin"]];
+  if (pathname === "/strict") {
+    const policy = `default-src 'none'; script-src 'self' ${service}; connect-src ${service}; frame-src ${service}; img-src data:`;
+    return [["content-security-policy", policy]];
+  }
+  return [];
+}
+
 const page = (text, script = "") =>
   `<!doctype html><html lang="pt"><title>Loja</title><link rel="icon" href="data:,">
 <h1>${text.replace(/[^a-z]/g, "")}</h1>${script}`;
@@ -63,7 +79,43 @@ addEventListener("message", (event) => {
   heard.push({ origin: event.origin, mine: event.source === child, ...event.data });
 });`;
 
+// A shop with the payment button. What its callbacks are told is kept in `calls`; the order comes from
+// the test, by `newOrder`.
+const SDK_SCRIPT = `
+const query = new URLSearchParams(location.search);
+const calls = [];
+const closed = [];
+const load = () => new Promise((resolve) => {
+  const script = document.createElement("script");
+  script.src = query.get("service") + "/sdks/v1/svc.min.js";
+  script.onload = resolve;
+  document.head.append(script);
+});
+const config = (more) => ({
+  createOrder: () => window.newOrder(),
+  onApprove: (data, actions) => {
+    calls.push(["approve", data.payment]);
+    actions.onPopupWindowClosed(() => closed.push("approve"));
+  },
+  onPending: (data, actions) => {
+    calls.push(["pending", data.payment]);
+    actions.onPopupWindowClosed(() => closed.push("pending"));
+  },
+  onCancel: () => calls.push(["cancel"]),
+  onError: (error) => calls.push(["error", error.code, error.message, error.requestId]),
+  options: JSON.parse(query.get("options") || "{}"),
+  ...more,
+});
+const button = (more, place = "#pay") => Svc(query.get("key")).generateButton(config(more)).render(place);
+const ready = load().then(() => button());
+`;
+const SDK_PAGE = `<!doctype html><html lang="pt"><title>Loja</title><link rel="icon" href="data:,">
+<div id="pay"></div><div id="other"></div><script src="/sdk.js"></script>`;
+
 const PAGES = {
+  "/sdk": SDK_PAGE,
+  "/strict": SDK_PAGE,
+  "/severed": SDK_PAGE,
   "/popup": page(
     "shop",
     `<button>Pagar</button>${LISTEN}

@@ -37,14 +37,21 @@ function askAfter(delayMs: number): void {
   timer = setTimeout(ask, delayMs);
 }
 
+// A page that never gets a good session is not asked for again and again.
+let renewed = false;
+
 async function ask(): Promise<void> {
   const mine = run;
   const { statusUrl, session } = page();
   const answer = await request(statusUrl, { headers: { "x-svc-session": session } });
   if (mine !== run) return;
-  if (answer?.status === 401 && reloadOnce()) return;
+  if (answer?.status === 401 && !renewed) {
+    // The session ran out: the page once more brings a new one, and keeps what is typed.
+    renewed = true;
+    return load(page().pageUrl, {});
+  }
   if (answer?.status === 200) {
-    allowReload();
+    renewed = false;
     await compare(answer.text);
   }
   if (mine !== run) return;
@@ -74,19 +81,6 @@ function parse(text: string): { version?: string; left?: number } {
   } catch {
     return {};
   }
-}
-
-/** The session ran out: a new page brings a new one. The mark in the history survives the reload, so
- * that a page which never gets a good session does not reload for ever. */
-function reloadOnce(): boolean {
-  if (history.state?.reloaded) return false;
-  history.replaceState({ reloaded: true }, "");
-  location.reload();
-  return true;
-}
-
-function allowReload(): void {
-  if (history.state?.reloaded) history.replaceState(null, "");
 }
 
 function pace(): number {

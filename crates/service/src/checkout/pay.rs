@@ -65,7 +65,10 @@ impl Form {
         match Session::check(&app.keys, token, reference, app.clock.now()) {
             Some(session) => Ok(Self { session, pairs }),
             // The page that comes back has a new session: the payer presses once more.
-            None => Err(Box::new(render(app, visit, StatusCode::UNAUTHORIZED, &Typed::default()))),
+            None => {
+                let typed = Typed { phone: value(&pairs, "phone"), phone_error: false };
+                Err(Box::new(render(app, visit, StatusCode::UNAUTHORIZED, &typed)))
+            }
         }
     }
 

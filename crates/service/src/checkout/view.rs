@@ -64,6 +64,7 @@ struct Page<'a> {
     method_label: String,
     reference_number: &'a str,
     external_id: &'a str,
+    ended_text: &'static str,
     continue_url: String,
     merchant_origin: String,
     nonce: &'a str,
@@ -165,7 +166,8 @@ impl<'a> Builder<'a> {
             js_url: js_url(),
             session: session.seal(&self.app.keys),
             page_url: self.at("", &options.view),
-            pay_url: self.at("/pay", ""),
+            // Should the session have run out, the payer is still where the number was typed.
+            pay_url: self.at("/pay", if self.shown == Screen::Phone { "phone" } else { "" }),
             cancel_url: self.at("/cancel", ""),
             status_url: self.at("/status", &options.view),
             left_url: match options.nonce.is_empty() {
@@ -196,6 +198,7 @@ impl<'a> Builder<'a> {
             method_label: self.label(paid_method(dossier)),
             reference_number: reference,
             external_id: order.external_transaction_id.as_str(),
+            ended_text: self.ended_text(),
             continue_url: self.continue_url(),
             merchant_origin: origin_of(&order.terms.additional_info.return_url())
                 .unwrap_or_default(),
@@ -307,6 +310,16 @@ impl<'a> Builder<'a> {
         let deadline = self.attempt().map(|attempt| attempt.deadline);
         let date = deadline.map(|at| luanda_time(at, self.visit.options.language));
         text.replace("{date}", &date.unwrap_or_default())
+    }
+
+    /// Only who has a reference is told not to pay it.
+    fn ended_text(&self) -> &'static str {
+        let reference =
+            |attempt: &PaymentAttempt| attempt.instrument.method() == PaymentMethod::BankReference;
+        match self.visit.dossier.attempts.iter().any(reference) {
+            true => self.t.expired_text,
+            false => self.t.cancelled_text,
+        }
     }
 
     /// Back to the shop, which is told what it needs to show its page.

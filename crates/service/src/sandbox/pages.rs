@@ -50,6 +50,8 @@ struct WalletPage<'a> {
     merchant: &'a str,
     label: &'a str,
     amount: String,
+    /// Where a decision goes: the code may have been typed, which is another address.
+    action: String,
     /// It can be approved or refused; else `result` says what became of it.
     open: bool,
     result: &'static str,
@@ -132,7 +134,9 @@ async fn find_code(
     let query = Query::parse(query.as_deref().unwrap_or_default());
     let code = query.value("code").trim().to_uppercase();
     let found = app.store.attempt_by_code(&code).await?;
-    let Some(attempt) = found else { return Ok(unknown_code(&query, &headers)) };
+    let Some(attempt) = found else {
+        return Ok(unknown_code(&query, &headers, !code.is_empty()));
+    };
     show_wallet(&app, &query, &headers, &attempt).await
 }
 
@@ -145,7 +149,7 @@ async fn wallet(
     let query = Query::parse(query.as_deref().unwrap_or_default());
     match AttemptId::parse(&attempt) {
         Some(attempt) => show_wallet(&app, &query, &headers, &attempt).await,
-        None => Ok(unknown_code(&query, &headers)),
+        None => Ok(unknown_code(&query, &headers, true)),
     }
 }
 
@@ -160,7 +164,9 @@ async fn decide(
 ) -> Result<Response, ApiError> {
     let form = form(&app, &headers, body).await?;
     let query = Query::parse(query.as_deref().unwrap_or_default());
-    let Some(id) = AttemptId::parse(&attempt) else { return Ok(unknown_code(&query, &headers)) };
+    let Some(id) = AttemptId::parse(&attempt) else {
+        return Ok(unknown_code(&query, &headers, true));
+    };
     if let Some((dossier, attempt)) = find(&app, &About::Attempt(id.clone())).await?
         && is_open(&app, &attempt)
     {
@@ -211,7 +217,7 @@ async fn show_wallet(
     id: &AttemptId,
 ) -> Result<Response, ApiError> {
     let Some((dossier, attempt)) = find(app, &About::Attempt(id.clone())).await? else {
-        return Ok(unknown_code(query, headers));
+        return Ok(unknown_code(query, headers, true));
     };
     let known = app.directory.known();
     let merchant = known.application_by_id(dossier.order.application);
@@ -231,13 +237,15 @@ async fn show_wallet(
         merchant: merchant.map_or("", |application| &application.name),
         label: dossier.order.terms.name.as_str(),
         amount: money(dossier.order.terms.amount, query.language()),
+        action: format!("/sandbox/wallet/{}?lang={}", id.as_str(), query.language().code()),
         open,
         result,
     };
     Ok(shown(StatusCode::OK, page.render(), headers))
 }
 
-fn unknown_code(query: &Query, headers: &HeaderMap) -> Response {
+/// A form for a code; with a word about the one that was `asked` for.
+fn unknown_code(query: &Query, headers: &HeaderMap, asked: bool) -> Response {
     let t = Texts::of(query.language());
     let page = WalletPage {
         lang: query.language().code(),
@@ -246,11 +254,11 @@ fn unknown_code(query: &Query, headers: &HeaderMap) -> Response {
         merchant: "",
         label: "",
         amount: String::new(),
+        action: String::new(),
         open: false,
-        result: if query.value("code").is_empty() { "" } else { t.unknown_code },
+        result: if asked { t.unknown_code } else { "" },
     };
-    let status =
-        if query.value("code").is_empty() { StatusCode::OK } else { StatusCode::NOT_FOUND };
+    let status = if asked { StatusCode::NOT_FOUND } else { StatusCode::OK };
     shown(status, page.render(), headers)
 }
 

@@ -1,0 +1,230 @@
+// The SDK on a shop's page: every end of a payment, every moment at which a window can be closed.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as checkout from "./support/checkout.mjs";
+import { called, calls, closed, openWindow, settle, shopper } from "./support/sdk.mjs";
+import { useStage } from "./support/stage.mjs";
+
+const stage = useStage();
+
+/** The window is closed and the shop's page has noticed. */
+async function close(page, popup) {
+  await popup.close();
+  await stage.service.advance(4);
+  await settle(page, 4_000);
+}
+
+test("a paid order is approved once, and the page moves on when the window is closed", async () => {
+  const visitor = await shopper(stage);
+  const { page, made, leave } = visitor;
+  const popup = await openWindow(visitor);
+  await checkout.pushTo(popup, "900000001");
+  await stage.service.advance(30);
+  await checkout.look(popup, "paid");
+  const [, payment] = await called(page, "approve");
+  assert.equal(payment.orderId, made[0].externalTransactionId);
+  assert.equal(payment.paymentStatus, "CON");
+  assert.deepEqual(await closed(page), [], "the window is still open");
+  await popup.getByText("Voltar à loja").click();
+  await page.waitForFunction("closed.length === 1");
+  await settle(page);
+  await called(page, "approve");
+  await stage.merchant.told(made[0], "CON");
+  await leave();
+});
+
+test("a window that is closed with a reference is pending, with entity and reference", async () => {
+  const visitor = await shopper(stage);
+  const { page, made, leave } = visitor;
+  const popup = await openWindow(visitor);
+  await checkout.chooseReference(popup);
+  const [entity, reference] = await checkout.slip(popup);
+  await close(page, popup);
+  const [, payment] = await called(page, "pending");
+  assert.equal(payment.data.entity.number, entity);
+  assert.equal(payment.data.paymentReference, reference.replaceAll(" ", ""));
+  assert.deepEqual(await closed(page), ["pending"]);
+  await stage.service.advance(60);
+  assert.equal(await stage.service.statusOf(made[0]), "PEN");
+  await leave();
+});
+
+test("an order cancelled in the window is cancelled on the page", async () => {
+  const visitor = await shopper(stage);
+  const popup = await openWindow(visitor);
+  await checkout.cancel(popup);
+  await called(visitor.page, "cancel");
+  await settle(visitor.page);
+  await called(visitor.page, "cancel");
+  await visitor.leave();
+});
+
+test("a window closed before there is an order cancels", async () => {
+  let give;
+  const order = new Promise((resolve) => {
+    give = resolve;
+  });
+  const visitor = await shopper(stage, { orders: () => order });
+  const { page, button, leave } = visitor;
+  const opened = page.waitForEvent("popup");
+  await button.click();
+  const popup = await opened;
+  await popup.close();
+  await settle(page, 1_000);
+  await called(page, "cancel");
+  give((await stage.order()).referenceNumber);
+  await settle(page);
+  await called(page, "cancel");
+  assert.equal(page.context().pages().length, 1, "nothing is opened any more");
+  await leave();
+});
+
+test("a window closed while choosing cancels, and the order ends", async () => {
+  const visitor = await shopper(stage);
+  const popup = await openWindow(visitor);
+  await close(visitor.page, popup);
+  await called(visitor.page, "cancel");
+  await stage.service.advance(10);
+  await stage.merchant.told(visitor.made[0], "CAN");
+  await visitor.leave();
+});
+
+test("a window closed while the payer is asked decides nothing until the answer", async () => {
+  const visitor = await shopper(stage);
+  const { page, leave } = visitor;
+  const popup = await openWindow(visitor);
+  await checkout.pushTo(popup, "900000001");
+  await close(page, popup);
+  assert.deepEqual(await calls(page), []);
+  await stage.service.advance(30);
+  await settle(page, 3_000);
+  await called(page, "approve");
+  assert.deepEqual(await closed(page), ["approve"], "it is closed already");
+  await leave();
+});
+
+test("a reload of the window is not a farewell", async () => {
+  const visitor = await shopper(stage);
+  const popup = await openWindow(visitor);
+  await popup.reload();
+  await checkout.on(popup, "choose");
+  await settle(visitor.page);
+  assert.deepEqual(await calls(visitor.page), []);
+  await checkout.pushTo(popup, "900000000");
+  await stage.service.advance(3);
+  await settle(visitor.page, 3_000);
+  await called(visitor.page, "approve");
+  await visitor.leave();
+});
+
+test("a page cut off from its window hears of the payment from the service", async () => {
+  const visitor = await shopper(stage, { path: "/severed" });
+  const { page, leave } = visitor;
+  const opened = page.context().waitForEvent("page");
+  await visitor.button.click();
+  const popup = await opened;
+  await checkout.on(popup, "choose");
+  await settle(page);
+  assert.deepEqual(await calls(page), [], "a window that only looks closed is not closed");
+  await checkout.pushTo(popup, "900000000");
+  await stage.service.advance(3);
+  await settle(page, 3_000);
+  await called(page, "approve");
+  assert.deepEqual(await closed(page), []);
+  await close(page, popup);
+  assert.deepEqual(await closed(page), ["approve"]);
+  await leave();
+});
+
+test("a page cut off from its window hears that it was closed", async () => {
+  const visitor = await shopper(stage, { path: "/severed" });
+  const opened = visitor.page.context().waitForEvent("page");
+  await visitor.button.click();
+  const popup = await opened;
+  await checkout.on(popup, "choose");
+  await close(visitor.page, popup);
+  await called(visitor.page, "cancel");
+  await visitor.leave();
+});
+
+const blocked = (page) => page.evaluate("window.open = () => null");
+
+test("where windows are blocked the checkout comes as a layer, with the same callbacks", async () => {
+  const visitor = await shopper(stage);
+  const { page, button, leave } = visitor;
+  await blocked(page);
+  await button.click();
+  const frame = page.frameLocator("iframe");
+  await frame.locator('main[data-screen="choose"]').waitFor();
+  await settle(page, 1_000);
+  await frame.locator('form:has([value="FPSOLPGEXT"]) button').click();
+  await frame.locator('main[data-screen="reference"]').waitFor();
+  await frame.getByText("Voltar à loja").click();
+  await called(page, "pending");
+  assert.deepEqual(await closed(page), ["pending"]);
+  await leave();
+});
+
+test("a layer that is closed cancels", async () => {
+  const visitor = await shopper(stage);
+  const { page, button, leave } = visitor;
+  await blocked(page);
+  await button.click();
+  await page.frameLocator("iframe").locator('main[data-screen="choose"]').waitFor();
+  await page.getByLabel("Cancelar").click();
+  await settle(page, 1_000);
+  await called(page, "cancel");
+  await leave();
+});
+
+test("where neither a window nor a frame can be had, the page goes to the checkout", async () => {
+  // The order is of another origin than this page: its checkout is not shown in a frame here.
+  const origin = stage.merchant.elsewhere;
+  const allowed = [/frame-ancestors/, /CORS policy/, /ERR_FAILED/];
+  const { page, button, leave } = await shopper(stage, { origin, allowed });
+  await blocked(page);
+  await button.click();
+  await page.locator("iframe").waitFor();
+  await settle(page, 9_000);
+  await checkout.on(page, "choose");
+  await leave();
+});
+
+test("a page with the strictest policy needs three sources and nothing inline", async () => {
+  const visitor = await shopper(stage, { path: "/strict" });
+  const popup = await openWindow(visitor);
+  await checkout.pushTo(popup, "900000000");
+  await stage.service.advance(3);
+  await settle(visitor.page, 3_000);
+  await called(visitor.page, "approve");
+  await visitor.leave();
+});
+
+test("a merchant may have the window closed as soon as the payment is decided", async () => {
+  const options = { paymentConfig: { showUIOfProcessingInfo: false } };
+  const visitor = await shopper(stage, { options });
+  const popup = await openWindow(visitor);
+  const gone = popup.waitForEvent("close");
+  await checkout.pushTo(popup, "900000000");
+  await stage.service.advance(3);
+  await settle(visitor.page, 3_000);
+  await gone;
+  await called(visitor.page, "approve");
+  await visitor.leave();
+});
+
+test("a network that goes away in the middle delays the news and loses none", async () => {
+  const visitor = await shopper(stage, { allowed: [/ERR_INTERNET_DISCONNECTED/] });
+  const { page, context, leave } = visitor;
+  const popup = await openWindow(visitor);
+  await checkout.pushTo(popup, "900000001");
+  await context.setOffline(true);
+  await stage.service.advance(30);
+  await settle(page, 5_000);
+  assert.deepEqual(await calls(page), []);
+  await context.setOffline(false);
+  await settle(page, 4_000);
+  await called(page, "approve");
+  await leave();
+});

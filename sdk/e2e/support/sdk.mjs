@@ -1,0 +1,49 @@
+// A shop's page with the SDK's button, and a payer who presses it.
+
+import { on } from "./checkout.mjs";
+
+/** A payer on the shop's page. `orders` makes what createOrder returns. */
+export async function shopper(stage, { path = "/sdk", options, orders, origin, ...rest } = {}) {
+  const visitor = await stage.payer(rest);
+  const { page } = visitor;
+  const made = [];
+  const make =
+    orders ??
+    (async () => {
+      const order = await stage.order();
+      made.push(order);
+      return order.referenceNumber;
+    });
+  await page.exposeFunction("newOrder", make);
+  const { baseUrl, publishableKey } = stage.service;
+  const query = new URLSearchParams({ service: baseUrl, key: publishableKey });
+  if (options) query.set("options", JSON.stringify(options));
+  await page.goto(`${origin ?? stage.merchant.origin}${path}?${query}`);
+  await page.waitForFunction("ready.then(() => true)");
+  return { ...visitor, made, button: page.locator("#pay button") };
+}
+
+/** The window that a click opens, once the checkout is in it. */
+export async function openWindow({ page, button }) {
+  const opened = page.waitForEvent("popup");
+  await button.click();
+  const popup = await opened;
+  await on(popup, "choose");
+  return popup;
+}
+
+export const calls = (page) => page.evaluate("calls");
+export const closed = (page) => page.evaluate("closed");
+
+/** The one callback of a click. */
+export async function called(page, name) {
+  await page.waitForFunction((wanted) => calls.some(([one]) => one === wanted), name);
+  const all = await calls(page);
+  if (all.length !== 1) throw new Error(`one callback, not ${JSON.stringify(all)}`);
+  return all[0];
+}
+
+/** The page's timers run on, so that whatever else it might call would be called. */
+export async function settle(page, milliseconds = 10_000) {
+  for (let gone = 0; gone < milliseconds; gone += 500) await page.clock.fastForward(500);
+}
