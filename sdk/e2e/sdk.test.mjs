@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as checkout from "./support/checkout.mjs";
-import { called, calls, closed, openWindow, settle, shopper } from "./support/sdk.mjs";
+import { called, calls, closed, openWindow, settle, shopper, toldClosed } from "./support/sdk.mjs";
 import { useStage } from "./support/stage.mjs";
 
 const stage = useStage();
@@ -27,7 +27,7 @@ test("a paid order is approved once, and the page moves on when the window is cl
   assert.equal(payment.paymentStatus, "CON");
   assert.deepEqual(await closed(page), [], "the window is still open");
   await popup.getByText("Voltar à loja").click();
-  await page.waitForFunction("closed.length === 1");
+  await toldClosed(page, "approve");
   await settle(page);
   await called(page, "approve");
   await stage.merchant.told(made[0], "CON");
@@ -44,7 +44,7 @@ test("a window that is closed with a reference is pending, with entity and refer
   const [, payment] = await called(page, "pending");
   assert.equal(payment.data.entity.number, entity);
   assert.equal(payment.data.paymentReference, reference.replaceAll(" ", ""));
-  assert.deepEqual(await closed(page), ["pending"]);
+  await toldClosed(page, "pending");
   await stage.service.advance(60);
   assert.equal(await stage.service.statusOf(made[0]), "PEN");
   await leave();
@@ -100,7 +100,7 @@ test("a window closed while the payer is asked decides nothing until the answer"
   await stage.service.advance(30);
   await settle(page, 3_000);
   await called(page, "approve");
-  assert.deepEqual(await closed(page), ["approve"], "it is closed already");
+  await toldClosed(page, "approve");
   await leave();
 });
 
@@ -133,7 +133,7 @@ test("a page cut off from its window hears of the payment from the service", asy
   await called(page, "approve");
   assert.deepEqual(await closed(page), []);
   await close(page, popup);
-  assert.deepEqual(await closed(page), ["approve"]);
+  await toldClosed(page, "approve");
   await leave();
 });
 
@@ -162,7 +162,7 @@ test("where windows are blocked the checkout comes as a layer, with the same cal
   await frame.locator('main[data-screen="reference"]').waitFor();
   await frame.getByText("Voltar à loja").click();
   await called(page, "pending");
-  assert.deepEqual(await closed(page), ["pending"]);
+  await toldClosed(page, "pending");
   await leave();
 });
 

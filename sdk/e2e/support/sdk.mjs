@@ -45,5 +45,17 @@ export async function called(page, name) {
 
 /** The page's timers run on, so that whatever else it might call would be called. */
 export async function settle(page, milliseconds = 10_000) {
-  for (let gone = 0; gone < milliseconds; gone += 500) await page.clock.fastForward(500);
+  for (let gone = 0; gone < milliseconds; gone += 500) {
+    // The clock is that of all the payer's windows, and one of them may be closing.
+    await page.clock.fastForward(500).catch((fault) => {
+      if (page.isClosed()) throw fault;
+    });
+  }
+}
+
+/** The page was told once that the window is closed. */
+export async function toldClosed(page, by) {
+  await page.waitForFunction("closed.length > 0");
+  const all = await closed(page);
+  if (all.join() !== by) throw new Error(`closed once, by ${by}, not ${all}`);
 }

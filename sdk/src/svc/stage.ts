@@ -58,7 +58,7 @@ button{position:absolute;top:8px;right:8px;width:48px;height:48px;border:0;borde
 export function openLayer(lang: Language): Stage {
   const host = make("div");
   const root = isolate(host, LAYER);
-  const frame = make("iframe", { title: TEXTS[lang].pay, allow: "clipboard-write; web-share" });
+  const frame = make("iframe", { title: TEXTS[lang].pay, allow: "clipboard-write" });
   const shut = make("button", { type: "button", textContent: "×", ariaLabel: TEXTS[lang].cancel });
   let closed = false;
   const close = () => {

@@ -110,6 +110,7 @@ pub(super) fn see_page(visit: &Visit) -> Response {
     if let Ok(target) = HeaderValue::from_str(&target) {
         response.headers_mut().insert(header::LOCATION, target);
     }
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 

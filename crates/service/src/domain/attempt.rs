@@ -284,11 +284,7 @@ impl PaymentAttempt {
     }
 
     pub fn refused(&self, reason: Reason, at: Timestamp) -> Step {
-        let to = match reason {
-            Reason::Timeout if self.state != AttemptState::Submitted => AttemptState::TimedOut,
-            _ => AttemptState::Rejected,
-        };
-        Step { reason: Some(reason), ..self.step(to, at) }
+        Step { reason: Some(reason), ..self.step(AttemptState::Rejected, at) }
     }
 
     /// The rail does not know, or cannot be asked: ask again later, for a day. Then it is left to

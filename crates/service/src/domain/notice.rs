@@ -95,6 +95,16 @@ impl ExceptionKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
+    /// What becomes of the attempt that brought the money, if one did and was not over: money that is
+    /// not the amount is held even then.
+    pub fn leaves(self) -> Option<AttemptState> {
+        match self {
+            Self::Mismatch => Some(AttemptState::Held),
+            Self::Late | Self::Excess => Some(AttemptState::Accepted),
+            Self::Unmatched | Self::Reversal => None,
+        }
+    }
+
     /// Why money for an order that is no longer pending does not fit it.
     pub fn of_settled(status: Status) -> Self {
         match status {

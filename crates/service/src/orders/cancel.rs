@@ -32,7 +32,10 @@ pub async fn cancel(
         };
         match commit(app, pending.cancel(reason, stamp(app, request))).await? {
             Landed::Done => {
-                withdraw(app, &dossier);
+                // At a deadline they were withdrawn when the order was closed.
+                if dossier.closing_since.is_none() {
+                    withdraw(app, &dossier, None);
+                }
                 return Ok(Cancelling::Settled(Status::Cancelled));
             }
             Landed::Lost(status) => return Ok(Cancelling::Settled(status)),

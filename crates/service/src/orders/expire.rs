@@ -26,7 +26,7 @@ pub async fn expire(app: &App, reference: &ReferenceNumber) -> Result<(), StoreE
         Err(_) => Ok(()),
         Ok(Deadline::Close { until }) => {
             app.store.postpone(reference, until, Some(now)).await?;
-            withdraw(app, &dossier);
+            withdraw(app, &dossier, None);
             Ok(())
         }
         Ok(Deadline::Wait { until }) => app.store.postpone(reference, until, Some(now)).await,

@@ -8,7 +8,7 @@ use crate::domain::{
     About, AttemptId, AttemptState, Notice, PaymentAttempt, Reason, ReferenceNumber, Step, Word,
 };
 use crate::rails::Outcome;
-use crate::store::StoreError;
+use crate::store::{Received, StoreError};
 
 /// While one node asks, no other does.
 const ASKING: SignedDuration = SignedDuration::from_secs(45);
@@ -40,17 +40,25 @@ pub(super) async fn follow(
                 about: About::Attempt(attempt.id.clone()),
                 word: Word::Paid(amount),
             };
-            settle(app, notice, "").await.map(drop)
+            match settle(app, notice, "").await? {
+                // An id the rail has used before: it does not say what became of this attempt.
+                Received::Duplicate => app.store.step(attempt.unknown(now)).await.map(drop),
+                _ => Ok(()),
+            }
         }
         Outcome::Refused(reason) => app.store.step(refused(attempt, reason, now)).await.map(drop),
         Outcome::Unknown => app.store.step(attempt.unknown(now)).await.map(drop),
     }
 }
 
-/// A code nobody used has expired; everything else was refused.
+/// A code nobody used has expired, a push nobody answered has timed out; else it was refused.
 fn refused(attempt: &PaymentAttempt, reason: Reason, now: Timestamp) -> Step {
-    if attempt.state == AttemptState::Issued && reason == Reason::Timeout {
-        return attempt.step(AttemptState::Expired, now);
+    match (attempt.state, reason) {
+        (AttemptState::Issued, Reason::Timeout) => attempt.step(AttemptState::Expired, now),
+        (_, Reason::Timeout) => {
+            let step = attempt.step(AttemptState::TimedOut, now);
+            Step { reason: Some(Reason::Timeout), ..step }
+        }
+        (_, reason) => attempt.refused(reason, now),
     }
-    attempt.refused(reason, now)
 }

@@ -19,7 +19,9 @@ pub use resolve::{Resolution, ResolveError, resolve};
 pub use settle::settle;
 
 use crate::app::App;
-use crate::domain::{Actor, Change, Dossier, EventId, Lane, Stamp, Status};
+use crate::domain::{
+    Actor, AttemptId, Change, Dossier, EventId, Lane, PaymentAttempt, PaymentMethod, Stamp, Status,
+};
 use crate::store::{Committed, StoreError};
 
 /// Who wants a change, as the audit row will tell.
@@ -75,8 +77,11 @@ fn landed(app: &App, to: Status, lane: Lane) {
 
 /// Tells the rails that references of a settled order are dead. They are with us already: whoever
 /// pays one now is found among the exceptions.
-fn withdraw(app: &App, dossier: &Dossier) {
-    for attempt in dossier.issued() {
+fn withdraw(app: &App, dossier: &Dossier, paid: Option<&AttemptId>) {
+    let reference = |attempt: &&PaymentAttempt| {
+        attempt.instrument.method() == PaymentMethod::BankReference && Some(&attempt.id) != paid
+    };
+    for attempt in dossier.issued().filter(reference) {
         let Some(rail) = app.rails.named(&attempt.rail).cloned() else { continue };
         if !rail.capabilities().is_some_and(|can| can.can_revoke) {
             continue;

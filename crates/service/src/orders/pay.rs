@@ -9,7 +9,7 @@ use super::Request;
 use crate::app::App;
 use crate::domain::{
     AttemptId, AttemptState, BankReference, Dossier, EventId, Instrument, Lane, Opening, Order,
-    PayRefusal, PaymentAttempt, PaymentMethod, PhoneNumber, ReferenceNumber, Step,
+    PayRefusal, PaymentAttempt, PaymentMethod, PhoneNumber, Reason, ReferenceNumber, Step,
 };
 use crate::rails::{Accepted, Answer, CODE_LIFE, Given, How, Rail, Simulator, Start};
 use crate::store::{NewAttempt, PendingEvent, Started, Stepped, StoreError};
@@ -145,7 +145,14 @@ async fn call(app: App, rail: Arc<Rail>, order: Order, attempt: PaymentAttempt, 
         Answer::Unknown => attempt.unknown(now),
     };
     let lane = step.event.as_ref().map(|event| Lane::of(order.application, &event.webhook_url));
-    match (app.store.step(step).await, lane) {
+    let stored = match app.store.step(step).await {
+        Ok(Stepped::ReferenceTaken) => {
+            tracing::error!(rail = rail.name(), "a rail issued a reference that is another's");
+            app.store.step(attempt.refused(Reason::Config, now)).await
+        }
+        stored => stored,
+    };
+    match (stored, lane) {
         (Ok(Stepped::Done { announced: true }), Some(lane)) => app.outbox_bell.ring(lane),
         (Ok(_), _) => {}
         // The attempt is due again in a minute, and then its rail is asked.

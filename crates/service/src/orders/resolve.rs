@@ -1,6 +1,6 @@
 //! An operator deals with money that fits no order, and says why.
 
-use super::{Cancelling, Landed, Request, cancel, commit, stamp};
+use super::{Cancelling, Landed, Request, cancel, commit, stamp, withdraw};
 use crate::app::App;
 use crate::domain::{Actor, AttemptState, CancelReason, ExceptionKind, Reason, ReferenceNumber};
 use crate::store::{ExceptionFilter, ExceptionRecord, Resolved, StoreError};
@@ -60,8 +60,15 @@ pub async fn resolve(
         by: request.actor.to_string(),
         resolution: format!("{word}: {why}"),
     };
-    app.store.resolve_exception(id, resolved).await?;
-    find(app, id).await
+    let first = app.store.resolve_exception(id, resolved).await?;
+    let exception = find(app, id).await?;
+    match exception.resolved {
+        // Another operator was quicker.
+        Some(Resolved { by, resolution, .. }) if !first => {
+            Err(ResolveError::Already { by, resolution })
+        }
+        _ => Ok(exception),
+    }
 }
 
 async fn find(app: &App, id: i64) -> Result<ExceptionRecord, ResolveError> {
@@ -89,9 +96,12 @@ async fn accept(
     request: &Request,
 ) -> Result<(), ResolveError> {
     let dossier = app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))?;
-    let pending = dossier.order.pending().map_err(|_| ResolveError::NotAcceptable)?;
+    let pending = dossier.order.clone().pending().map_err(|_| ResolveError::NotAcceptable)?;
     match commit(app, pending.accept(why, stamp(app, request))).await? {
-        Landed::Done => Ok(()),
+        Landed::Done => {
+            withdraw(app, &dossier, None);
+            Ok(())
+        }
         Landed::Lost(_) | Landed::InFlight => Err(ResolveError::NotAcceptable),
     }
 }

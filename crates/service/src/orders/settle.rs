@@ -36,11 +36,14 @@ async fn try_settle(app: &App, notice: &Notice, request_id: &str) -> Result<Rece
         Some((reference, attempt)) => (app.store.dossier(&reference).await?, attempt),
         None => (None, None),
     };
-    let attempt = dossier.as_ref().and_then(|d| d.attempt(attempt.as_ref()?));
+    let known = dossier.as_ref().and_then(|d| d.attempt(attempt.as_ref()?));
+    // A rail speaks of its own attempts only.
+    let attempt = known.filter(|attempt| attempt.rail == notice.rail);
+    let dossier = dossier.as_ref().filter(|_| known.is_none() || attempt.is_some());
     let request =
         Request { actor: Actor::Rail(notice.rail.clone()), request_id: request_id.to_owned() };
     let stamp = stamp(app, &request);
-    let effect = weigh(notice, dossier.as_ref().map(|d| (d, attempt)), &stamp);
+    let effect = weigh(notice, dossier.map(|d| (d, attempt)), &stamp);
     let lane = match &effect {
         Effect::Confirm(change) => Some(Lane::of(change.application, &change.event.webhook_url)),
         _ => None,
@@ -49,8 +52,8 @@ async fn try_settle(app: &App, notice: &Notice, request_id: &str) -> Result<Rece
         .store
         .receive(Receipt {
             notice: notice.clone(),
-            application: dossier.as_ref().map(|d| d.order.application),
-            reference_number: dossier.as_ref().map(|d| d.order.reference_number.clone()),
+            application: dossier.map(|d| d.order.application),
+            reference_number: dossier.map(|d| d.order.reference_number.clone()),
             attempt: attempt.map(|attempt| attempt.id.clone()),
             effect,
             stamp,
@@ -58,8 +61,8 @@ async fn try_settle(app: &App, notice: &Notice, request_id: &str) -> Result<Rece
         .await?;
     if let (Received::Confirmed, Some(lane)) = (received, lane) {
         landed(app, Status::Confirmed, lane);
-        if let Some(dossier) = &dossier {
-            withdraw(app, dossier);
+        if let Some(dossier) = dossier {
+            withdraw(app, dossier, attempt.map(|attempt| &attempt.id));
         }
     }
     Ok(received)

@@ -4,6 +4,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::{Accepted, Answer, Capabilities, Given, How, MethodTerms, Outcome, Start};
 use crate::domain::{
@@ -84,7 +85,7 @@ pub(super) struct AnswerReply {
     link: Option<String>,
     deadline: Option<String>,
     rail_payment_id: Option<String>,
-    amount: Option<serde_json::Value>,
+    amount: Option<Box<RawValue>>,
 }
 
 impl AnswerReply {
@@ -123,7 +124,7 @@ impl AnswerReply {
     pub(super) fn outcome(self) -> Outcome {
         match self.answer.as_str() {
             "refused" => Outcome::Refused(self.reason()),
-            "accepted" => match (self.rail_payment_id, amount(self.amount.as_ref())) {
+            "accepted" => match (self.rail_payment_id, amount(self.amount.as_deref())) {
                 (Some(rail_payment_id), Some(amount)) => Outcome::Paid { rail_payment_id, amount },
                 _ => Outcome::Unknown,
             },
@@ -181,13 +182,13 @@ struct NoticeBody {
     entity: Option<String>,
     reference: Option<String>,
     kind: String,
-    amount: Option<serde_json::Value>,
+    amount: Option<Box<RawValue>>,
     reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct DrainReply {
-    payments: Vec<Box<serde_json::value::RawValue>>,
+    payments: Vec<Box<RawValue>>,
 }
 
 impl DrainReply {
@@ -233,8 +234,8 @@ pub(super) fn notice(rail: &str, raw: &[u8]) -> Option<Notice> {
         _ => return None,
     };
     let word = match body.kind.as_str() {
-        "payment" => Word::Paid(amount(body.amount.as_ref())?),
-        "reversal" => Word::Reversed(amount(body.amount.as_ref())?),
+        "payment" => Word::Paid(amount(body.amount.as_deref())?),
+        "reversal" => Word::Reversed(amount(body.amount.as_deref())?),
         "refusal" => Word::Refused(Reason::from_text(body.reason.as_deref().unwrap_or("other"))),
         "unconfirmed" => Word::Unconfirmed,
         _ => return None,
@@ -243,12 +244,8 @@ pub(super) fn notice(rail: &str, raw: &[u8]) -> Option<Notice> {
 }
 
 /// Rails send amounts as texts and as numbers; both are read digit by digit.
-fn amount(value: Option<&serde_json::Value>) -> Option<Centimos> {
-    match value? {
-        serde_json::Value::String(text) => Centimos::parse(text),
-        serde_json::Value::Number(number) => Centimos::parse(&number.to_string()),
-        _ => None,
-    }
+fn amount(written: Option<&RawValue>) -> Option<Centimos> {
+    Centimos::parse(written?.get().trim_matches('"'))
 }
 
 /// The three headers of a signed message.

@@ -96,6 +96,7 @@ pub(super) async fn advance(
 async fn travel(app: App, by: SignedDuration) -> Result<(), StoreError> {
     let _one_at_a_time = app.travel.lock().await;
     let target = app.clock.ahead().saturating_add(by);
+    let mut stuck_at = None;
     loop {
         orders::run_due(&app).await?;
         let webhooks = app.outbox_bell.sent().await;
@@ -106,7 +107,11 @@ async fn travel(app: App, by: SignedDuration) -> Result<(), StoreError> {
             return Ok(());
         }
         let wait = next.duration_since(app.clock.now());
-        // Something that is due and stays so must not keep us from arriving.
+        // It fell due while we looked: look again. What stays due must not keep us from arriving.
+        if wait <= SignedDuration::ZERO && stuck_at != Some(next) {
+            stuck_at = Some(next);
+            continue;
+        }
         let stop = if wait <= SignedDuration::ZERO { left } else { wait.min(left) };
         app.clock.advance(stop);
         app.store.set_clock_ahead(app.clock.ahead()).await?;

@@ -8,8 +8,8 @@ use crate::app::App;
 use jiff::SignedDuration;
 
 use crate::domain::{
-    About, Actor, ApplicationUuid, CancelReason, ExternalTransactionId, Notice, Order, PhoneNumber,
-    Reason, Word,
+    About, Actor, ApplicationUuid, CancelReason, ExternalTransactionId, Notice, Order,
+    PaymentAttempt, PhoneNumber, Reason, ReferenceNumber, Word,
 };
 use crate::http::{
     ApiError, Body, Caller, Envelope, ErrorReply, Exchange, Issue, OrderData, Reply, field,
@@ -92,10 +92,12 @@ async fn act(
         SimulatedOutcome::Confirm => {
             // For an attempt in flight this is its answer; else the order is paid directly.
             let dossier = app.store.dossier(&reference).await?;
-            let in_flight = dossier.and_then(|d| d.in_flight().map(|attempt| attempt.id.clone()));
-            let about = in_flight.map_or(About::Order(reference), About::Attempt);
             let word = Word::Paid(order.terms.amount.into());
-            orders::settle(app, notice(app, about, word), &request_id).await?;
+            let notice = match dossier.as_ref().and_then(|d| d.in_flight()) {
+                Some(attempt) => answer_to(attempt, word),
+                None => direct_payment(app, reference, word),
+            };
+            orders::settle(app, notice, &request_id).await?;
         }
         SimulatedOutcome::Decline => decline(app, &order, &payer).await?,
         SimulatedOutcome::Pending => {
@@ -128,21 +130,26 @@ async fn decline(app: &App, order: &Order, payer: &Request) -> Result<(), ApiErr
     let word = Word::Refused(Reason::PayerRefused);
     // Whatever its number was going to do, it does not.
     app.store.forget_forecasts(&attempt.id).await?;
-    let notice = notice(app, About::Attempt(attempt.id.clone()), word);
-    orders::settle(app, notice, &payer.request_id).await?;
+    orders::settle(app, answer_to(attempt, word), &payer.request_id).await?;
     Ok(())
 }
 
-fn notice(app: &App, about: About, word: Word) -> Notice {
-    let rail_payment_id = match &about {
-        // Should the simulator pay this attempt too, it is the same payment.
-        About::Attempt(id) => payment_id(id),
-        _ => format!("sim_{}", hex::encode(app.random.bytes::<12>())),
-    };
+/// What the rail of an attempt would say. Should the simulator say it too, it is the same news.
+fn answer_to(attempt: &PaymentAttempt, word: Word) -> Notice {
+    Notice {
+        rail: attempt.rail.clone(),
+        rail_payment_id: payment_id(&attempt.id),
+        about: About::Attempt(attempt.id.clone()),
+        word,
+        raw: b"simulate".to_vec(),
+    }
+}
+
+fn direct_payment(app: &App, order: ReferenceNumber, word: Word) -> Notice {
     Notice {
         rail: Simulator::NAME.to_owned(),
-        rail_payment_id,
-        about,
+        rail_payment_id: format!("sim_{}", hex::encode(app.random.bytes::<12>())),
+        about: About::Order(order),
         word,
         raw: b"simulate".to_vec(),
     }

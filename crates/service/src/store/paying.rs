@@ -35,6 +35,8 @@ pub enum Stepped {
     },
     /// The attempt is no longer in the state this step begins in.
     Lost,
+    /// The rail gave a reference that belongs to another attempt: nothing was written.
+    ReferenceTaken,
 }
 
 /// A notice and what it was found to mean.

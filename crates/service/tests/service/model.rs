@@ -71,10 +71,8 @@ impl Model {
     fn settle(&mut self, status: Status, issued_become: AttemptState) {
         self.settled = Some(status);
         for (_, state) in &mut self.attempts {
-            match state {
-                AttemptState::Issued => *state = issued_become,
-                AttemptState::Held => *state = AttemptState::Accepted,
-                _ => {}
+            if *state == AttemptState::Issued {
+                *state = issued_become;
             }
         }
     }
@@ -109,7 +107,12 @@ impl Model {
                     *last = AttemptState::Held;
                 }
             }
-            (Some(status), _) => self.exceptions.push(ExceptionKind::of_settled(status)),
+            (Some(status), _) => {
+                self.exceptions.push(ExceptionKind::of_settled(status));
+                if let Some((_, last)) = self.attempts.last_mut().filter(|(_, s)| s.may_be_paid()) {
+                    *last = AttemptState::Accepted;
+                }
+            }
         }
     }
 
@@ -201,7 +204,7 @@ impl Stage {
                     }
                     notices += 1;
                     let notice = Notice {
-                        rail: "rail".into(),
+                        rail: "simulator".into(),
                         rail_payment_id: format!("{id}-{notices}"),
                         about,
                         word,

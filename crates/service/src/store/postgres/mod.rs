@@ -2,6 +2,7 @@
 
 mod batch;
 mod directory;
+mod exceptions;
 mod orders;
 mod outbox;
 mod paying;

@@ -7,8 +7,8 @@ use tokio_postgres::Row;
 use super::outbox::insert_event;
 use super::{Fault, Postgres};
 use crate::domain::{
-    About, AttemptId, BankReference, CancelReason, Dossier, Instrument, Reason, ReferenceNumber,
-    Stamp, Step,
+    ATTEMPTS_MAX, About, AttemptId, BankReference, CancelReason, Dossier, Instrument, Reason,
+    ReferenceNumber, Stamp, Step,
 };
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
@@ -243,9 +243,14 @@ async fn start(db: &impl GenericClient, new: &NewAttempt) -> Told<Started> {
         "select 1 from orders o where reference_number = $1 and status = 'PEN'
              and cancel_requested is null and closing_at_ms is null and not exists (
                  select 1 from payment_attempts a
-                 where a.reference_number = o.reference_number and a.state in {UNSETTLED})"
+                 where a.reference_number = o.reference_number and (a.state in {UNSETTLED}
+                     or a.method = $2 and a.state = 'issued' and a.deadline_at_ms > $3))
+             and (select count(*) from payment_attempts a
+                 where a.reference_number = o.reference_number and a.method = $2) < $4"
     );
-    if one(db, &free, &[&reference]).await?.is_none() {
+    let (method, at_ms) = (attempt.instrument.method().code(), attempt.created_at.as_millisecond());
+    let given: [&Param<'_>; 4] = [&reference, &method, &at_ms, &as_limit(ATTEMPTS_MAX)];
+    if one(db, &free, &given).await?.is_none() {
         return Ok(Started::Lost);
     }
     if let Some(bank) = &new.reserve
@@ -254,8 +259,6 @@ async fn start(db: &impl GenericClient, new: &NewAttempt) -> Told<Started> {
         return Ok(Started::ReferenceTaken);
     }
     let columns = InstrumentColumns::of(&attempt.instrument);
-    let method = attempt.instrument.method().code();
-    let at_ms = attempt.created_at.as_millisecond();
     change(
         db,
         "insert into payment_attempts (id, application_id, reference_number, number, method, rail,
@@ -314,6 +317,12 @@ async fn reserve(
 
 /// The order's row is held by the caller.
 pub(super) async fn step(db: &impl GenericClient, step: &Step) -> Told<Stepped> {
+    if let Instrument::Reference(Some(bank)) = &step.instrument
+        && !step.to.is_over()
+        && !reserve(db, bank, &step.attempt, step.at).await?
+    {
+        return Ok(Stepped::ReferenceTaken);
+    }
     let columns = InstrumentColumns::of(&step.instrument);
     let (reference, at_ms) = (step.reference_number.as_str(), step.at.as_millisecond());
     let moved = change(
@@ -342,11 +351,10 @@ pub(super) async fn step(db: &impl GenericClient, step: &Step) -> Told<Stepped> 
     if moved == 0 {
         return Ok(Stepped::Lost);
     }
-    if let Instrument::Reference(Some(bank)) = &step.instrument {
+    if let Instrument::Reference(Some(_)) = &step.instrument {
         if step.to.is_over() {
             free_references(db, &[reference], &[free_at_ms(step.at)]).await?;
         } else {
-            reserve(db, bank, &step.attempt, step.at).await?;
             // The payer is told this moment: the order lives until then.
             let sql = "update orders set expires_at_ms = $2
                        where reference_number = $1 and status = 'PEN' and closing_at_ms is null";

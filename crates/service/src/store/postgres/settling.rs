@@ -6,7 +6,6 @@
 use std::collections::{HashMap, HashSet};
 
 use deadpool_postgres::{Client, GenericClient};
-use tokio_postgres::Row;
 
 use super::batch::{Batch, column};
 use super::paying::{Param, change, free_references, lock_order, many, one, step};
@@ -14,12 +13,8 @@ use super::{Fault, Postgres};
 use crate::domain::{
     AttemptId, Change, Effect, ExceptionKind, Lane, ReferenceNumber, Status, Step,
 };
-use crate::store::outbox::as_limit;
-use crate::store::paying::{APPLIED, EXCEPTION, ExceptionRow, UNSETTLED, free_at_ms};
-use crate::store::{
-    Committed, ExceptionFilter, ExceptionRecord, Receipt, Received, Resolved, Result, Stepped,
-    StoreError,
-};
+use crate::store::paying::{APPLIED, EXCEPTION, UNSETTLED, free_at_ms};
+use crate::store::{Committed, Receipt, Received, Result, Stepped, StoreError};
 
 type Told<T> = std::result::Result<T, Fault>;
 
@@ -58,60 +53,12 @@ impl Postgres {
             transaction.commit().await.map_err(Fault::from)?;
             return Ok(Received::Duplicate);
         }
-        if step(&transaction, change).await? == Stepped::Lost {
+        if !matches!(step(&transaction, change).await?, Stepped::Done { .. }) {
             // Dropped with all it wrote.
             return Ok(Received::Changed);
         }
         transaction.commit().await.map_err(Fault::from)?;
         Ok(Received::Noted)
-    }
-
-    pub(in crate::store) async fn exceptions(
-        &self,
-        filter: ExceptionFilter,
-        limit: usize,
-    ) -> Result<Vec<ExceptionRecord>> {
-        let sql = format!(
-            "select {} from exceptions
-             where ($1::bigint is null or id = $1) and ($2::text is null or kind = $2)
-                 and ($3::text is null or reference_number = $3)
-                 and ($4::bool or resolved_at_ms is null)
-             order by id desc limit $5",
-            ExceptionRow::COLUMNS
-        );
-        let found = many(
-            &self.client().await?,
-            &sql,
-            &[
-                &filter.id,
-                &filter.kind.map(ExceptionKind::as_str),
-                &filter.reference_number.as_ref().map(ReferenceNumber::as_str),
-                &filter.resolved_too,
-                &as_limit(limit),
-            ],
-        )
-        .await?;
-        found.iter().map(|row| exception_row(row).read()).collect()
-    }
-
-    pub(in crate::store) async fn resolve_exception(
-        &self,
-        id: i64,
-        resolved: Resolved,
-    ) -> Result<bool> {
-        let sql = "with resolved as (
-                       update exceptions
-                       set resolved_at_ms = $2, resolved_by = $3, resolution = $4
-                       where id = $1 and resolved_at_ms is null
-                       returning reference_number, rail_payment_id
-                   )
-                   insert into audit (at_ms, actor, action, subject, cause, request_id)
-                   select $2, $3, 'exception.resolve',
-                       coalesce(reference_number, rail_payment_id), $4, ''
-                   from resolved";
-        let at_ms = resolved.at.as_millisecond();
-        let db = self.client().await?;
-        Ok(change(&db, sql, &[&id, &at_ms, &resolved.by, &resolved.resolution]).await? == 1)
     }
 }
 
@@ -378,18 +325,20 @@ async fn settle(db: &impl GenericClient, changes: &[&Change]) -> Told<()> {
     close_attempts(db, changes).await
 }
 
-/// The attempt that brought the money is accepted; whatever else could be paid is not any more.
+/// The attempt that brought the money is accepted (without one, the held one that an operator accepts);
+/// whatever else could be paid is not any more.
 async fn close_attempts(db: &impl GenericClient, changes: &[&Change]) -> Told<()> {
     let references = column(changes, |c| c.reference_number.as_str());
     let closed = change(
         db,
         "update payment_attempts p set due_at_ms = null, updated_at_ms = t.at_ms,
-             state = case when p.id = t.paid_by or p.state = 'held' then 'accepted'
-                 else t.closes_as end
+             state = case when p.state = 'issued' and p.id is distinct from t.paid_by
+                 then t.closes_as else 'accepted' end
          from unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
              as t (reference, paid_by, closes_as, at_ms)
          where p.reference_number = t.reference
-             and (p.id = t.paid_by or p.state = 'issued' or p.state = 'held')",
+             and (p.id = t.paid_by or p.state = 'issued'
+                 or p.state = 'held' and t.paid_by is null)",
         &[
             &references,
             &column(changes, |c| c.paid_by.as_ref().map(AttemptId::as_str)),
@@ -428,10 +377,13 @@ async fn insert_exceptions(
     )
     .await?;
     for (receipt, kind, _) in exceptions {
-        if let (ExceptionKind::Mismatch, Some(attempt)) = (kind, &receipt.attempt) {
-            let hold = "update payment_attempts set state = 'held', due_at_ms = null,
-                            updated_at_ms = $2 where id = $1";
-            one(db, hold, &[&attempt.as_str(), &receipt.stamp.at.as_millisecond()]).await?;
+        if let (Some(state), Some(attempt)) = (kind.leaves(), &receipt.attempt) {
+            let sql = "update payment_attempts set state = $3, due_at_ms = null,
+                           updated_at_ms = $2
+                       where id = $1 and ($3 = 'held' or state in ('submitted', 'awaiting_payer',
+                           'unknown', 'issued'))";
+            let at_ms = receipt.stamp.at.as_millisecond();
+            change(db, sql, &[&attempt.as_str(), &at_ms, &state.as_str()]).await?;
         }
     }
     Ok(())
@@ -481,20 +433,4 @@ async fn count_duplicates(db: &impl GenericClient, again: &[&Receipt]) -> Told<(
     )
     .await
     .map(drop)
-}
-
-fn exception_row(row: &Row) -> ExceptionRow {
-    ExceptionRow {
-        id: row.get(0),
-        kind: row.get(1),
-        reference_number: row.get(2),
-        rail: row.get(3),
-        rail_payment_id: row.get(4),
-        amount_centimos: row.get(5),
-        detail: row.get(6),
-        created_at_ms: row.get(7),
-        resolved_at_ms: row.get(8),
-        resolved_by: row.get(9),
-        resolution: row.get(10),
-    }
 }

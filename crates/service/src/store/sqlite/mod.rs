@@ -1,6 +1,7 @@
 //! The embedded engine: SQLite in WAL mode, one writer thread, readers beside it.
 
 mod directory;
+mod exceptions;
 mod orders;
 mod outbox;
 mod paying;

@@ -5,8 +5,8 @@ use rusqlite::{Connection, Row, params};
 use super::outbox::insert_event;
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{
-    About, AttemptId, BankReference, CancelReason, Dossier, Instrument, ReferenceNumber, Stamp,
-    Step,
+    ATTEMPTS_MAX, About, AttemptId, BankReference, CancelReason, Dossier, Instrument,
+    ReferenceNumber, Stamp, Step,
 };
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
@@ -188,9 +188,17 @@ fn start(db: &Connection, new: &NewAttempt) -> Result<Started> {
             "select 1 from orders o where reference_number = ?1 and status = 'PEN'
                  and cancel_requested is null and closing_at_ms is null and not exists (
                      select 1 from payment_attempts a
-                     where a.reference_number = o.reference_number and a.state in {UNSETTLED})"
+                     where a.reference_number = o.reference_number and (a.state in {UNSETTLED}
+                         or a.method = ?2 and a.state = 'issued' and a.deadline_at_ms > ?3))
+                 and (select count(*) from payment_attempts a
+                     where a.reference_number = o.reference_number and a.method = ?2) < ?4"
         ),
-        [attempt.reference_number.as_str()],
+        params![
+            attempt.reference_number.as_str(),
+            attempt.instrument.method().code(),
+            attempt.created_at.as_millisecond(),
+            as_limit(ATTEMPTS_MAX),
+        ],
         |row| row.get(0),
     )?;
     if free.is_none() {
@@ -261,6 +269,12 @@ fn reserve(
 }
 
 pub(super) fn step(db: &Connection, step: &Step) -> Result<Stepped> {
+    if let Instrument::Reference(Some(bank)) = &step.instrument
+        && !step.to.is_over()
+        && !reserve(db, bank, &step.attempt, step.at)?
+    {
+        return Ok(Stepped::ReferenceTaken);
+    }
     let columns = InstrumentColumns::of(&step.instrument);
     let at_ms = step.at.as_millisecond();
     let moved = execute(
@@ -289,11 +303,10 @@ pub(super) fn step(db: &Connection, step: &Step) -> Result<Stepped> {
         return Ok(Stepped::Lost);
     }
     let reference = step.reference_number.as_str();
-    if let Instrument::Reference(Some(bank)) = &step.instrument {
+    if let Instrument::Reference(Some(_)) = &step.instrument {
         if step.to.is_over() {
             free_references(db, reference, step.at)?;
         } else {
-            reserve(db, bank, &step.attempt, step.at)?;
             // The payer is told this moment: the order lives until then.
             execute(
                 db,

@@ -1,17 +1,13 @@
 //! How orders end on SQLite: changes, the notices that cause them, and what fits no order.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
 use super::outbox::{insert_event, supersede};
 use super::paying::{free_references, step};
-use super::{Sqlite, execute, row, rows};
+use super::{Sqlite, execute, row};
 use crate::domain::{AttemptId, Change, Effect, ExceptionKind, ReferenceNumber, Status};
-use crate::store::outbox::as_limit;
-use crate::store::paying::{APPLIED, EXCEPTION, ExceptionRow, UNSETTLED};
-use crate::store::{
-    Committed, ExceptionFilter, ExceptionRecord, Receipt, Received, Resolved, Result, Stepped,
-    StoreError,
-};
+use crate::store::paying::{APPLIED, EXCEPTION, UNSETTLED};
+use crate::store::{Committed, Receipt, Received, Result, Stepped, StoreError};
 
 impl Sqlite {
     pub(in crate::store) async fn commit(&self, change: Change) -> Result<Committed> {
@@ -20,61 +16,6 @@ impl Sqlite {
 
     pub(in crate::store) async fn receive(&self, receipt: Receipt) -> Result<Received> {
         self.writer.run_compound(move |db| receive(db, &receipt)).await
-    }
-
-    pub(in crate::store) async fn exceptions(
-        &self,
-        filter: ExceptionFilter,
-        limit: usize,
-    ) -> Result<Vec<ExceptionRecord>> {
-        let sql = format!(
-            "select {} from exceptions
-             where (?1 is null or id = ?1) and (?2 is null or kind = ?2)
-                 and (?3 is null or reference_number = ?3) and (?4 or resolved_at_ms is null)
-             order by id desc limit ?5",
-            ExceptionRow::COLUMNS
-        );
-        self.reader
-            .run(move |db| {
-                let given = params![
-                    filter.id,
-                    filter.kind.map(ExceptionKind::as_str),
-                    filter.reference_number.as_ref().map(ReferenceNumber::as_str),
-                    filter.resolved_too,
-                    as_limit(limit),
-                ];
-                let found = rows(db, &sql, given, exception_row)?;
-                found.into_iter().map(ExceptionRow::read).collect()
-            })
-            .await
-    }
-
-    pub(in crate::store) async fn resolve_exception(
-        &self,
-        id: i64,
-        resolved: Resolved,
-    ) -> Result<bool> {
-        self.writer
-            .run_compound(move |db| {
-                let changed = execute(
-                    db,
-                    "update exceptions set resolved_at_ms = ?2, resolved_by = ?3, resolution = ?4
-                     where id = ?1 and resolved_at_ms is null",
-                    params![id, resolved.at.as_millisecond(), resolved.by, resolved.resolution],
-                )?;
-                if changed == 0 {
-                    return Ok(false);
-                }
-                execute(
-                    db,
-                    "insert into audit (at_ms, actor, action, subject, cause, request_id)
-                     select ?2, ?3, 'exception.resolve', coalesce(reference_number, rail_payment_id),
-                         ?4, '' from exceptions where id = ?1",
-                    params![id, resolved.at.as_millisecond(), resolved.by, resolved.resolution],
-                )?;
-                Ok(true)
-            })
-            .await
     }
 }
 
@@ -127,14 +68,17 @@ fn is_unsettled(db: &Connection, reference: &str) -> Result<bool> {
     Ok(row(db, &sql, [reference], |row| row.get::<_, i64>(0))?.is_some())
 }
 
-/// The attempt that brought the money is accepted; whatever else could be paid is not any more.
+/// The attempt that brought the money is accepted (without one, the held one that an operator accepts);
+/// whatever else could be paid is not any more.
 fn close_attempts(db: &Connection, change: &Change) -> Result<()> {
     let reference = change.reference_number.as_str();
     let closed = execute(
         db,
         "update payment_attempts set due_at_ms = null, updated_at_ms = ?4,
-             state = case when id = ?2 or state = 'held' then 'accepted' else ?3 end
-         where reference_number = ?1 and (id = ?2 or state = 'issued' or state = 'held')",
+             state = case when state = 'issued' and (?2 is null or id <> ?2) then ?3
+                 else 'accepted' end
+         where reference_number = ?1
+             and (id = ?2 or state = 'issued' or state = 'held' and ?2 is null)",
         params![
             reference,
             change.paid_by.as_ref().map(AttemptId::as_str),
@@ -173,7 +117,7 @@ fn receive(db: &Connection, receipt: &Receipt) -> Result<Received> {
         Effect::Step(change) => match step(db, change)? {
             Stepped::Done { .. } => Received::Noted,
             // Nothing is written yet.
-            Stepped::Lost => return Ok(Received::Changed),
+            Stepped::Lost | Stepped::ReferenceTaken => return Ok(Received::Changed),
         },
         Effect::Exception { kind, detail } => except(db, receipt, *kind, detail)?,
         Effect::Nothing => Received::Noted,
@@ -226,29 +170,14 @@ fn except(
             at_ms,
         ],
     )?;
-    if let (ExceptionKind::Mismatch, Some(attempt)) = (kind, &receipt.attempt) {
+    if let (Some(state), Some(attempt)) = (kind.leaves(), &receipt.attempt) {
         execute(
             db,
-            "update payment_attempts set state = 'held', due_at_ms = null, updated_at_ms = ?2
-             where id = ?1",
-            params![attempt.as_str(), at_ms],
+            "update payment_attempts set state = ?3, due_at_ms = null, updated_at_ms = ?2
+             where id = ?1 and (?3 = 'held' or state in ('submitted', 'awaiting_payer', 'unknown',
+                 'issued'))",
+            params![attempt.as_str(), at_ms, state.as_str()],
         )?;
     }
     Ok(Received::Exception(kind))
-}
-
-fn exception_row(row: &Row<'_>) -> rusqlite::Result<ExceptionRow> {
-    Ok(ExceptionRow {
-        id: row.get(0)?,
-        kind: row.get(1)?,
-        reference_number: row.get(2)?,
-        rail: row.get(3)?,
-        rail_payment_id: row.get(4)?,
-        amount_centimos: row.get(5)?,
-        detail: row.get(6)?,
-        created_at_ms: row.get(7)?,
-        resolved_at_ms: row.get(8)?,
-        resolved_by: row.get(9)?,
-        resolution: row.get(10)?,
-    })
 }

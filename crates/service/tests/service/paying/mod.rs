@@ -4,6 +4,7 @@ mod attempts;
 mod cancelling;
 mod expiry;
 mod held;
+mod mended;
 mod phones;
 mod references;
 mod row;

@@ -111,36 +111,36 @@ async fn number_900000010_is_found_paid_by_asking_at_second_120(database: TestDa
     row("900000010", &timeline, &[PEN, (120, "CON")]).holds(database).await;
 }
 
-async fn refused(database: TestDatabase, phone: &str, state: &'static str, reason: &str) {
-    let timeline = [WAITING, (5, state, "PEN")];
+async fn refused(database: TestDatabase, phone: &str, reason: &str) {
+    let timeline = [WAITING, (5, "rejected", "PEN")];
     let quiet = row(phone, &timeline, &[PEN]);
     Row { reason: Some(reason), ..quiet }.holds(database).await;
 }
 
 async fn number_900001001_is_a_timeout_of_the_gateway(database: TestDatabase) {
-    refused(database, "900001001", "timed_out", "timeout").await;
+    refused(database, "900001001", "timeout").await;
 }
 
 async fn number_900002001_has_no_funds(database: TestDatabase) {
-    refused(database, "900002001", "rejected", "insufficient_funds").await;
+    refused(database, "900002001", "insufficient_funds").await;
 }
 
 async fn number_900002002_is_refused_by_its_issuer(database: TestDatabase) {
-    refused(database, "900002002", "rejected", "issuer_refused").await;
+    refused(database, "900002002", "issuer_refused").await;
 }
 
 async fn number_900002003_is_over_its_daily_limit(database: TestDatabase) {
-    refused(database, "900002003", "rejected", "limit").await;
+    refused(database, "900002003", "limit").await;
 }
 
 async fn number_900002004_is_a_timeout_of_the_processor(database: TestDatabase) {
-    refused(database, "900002004", "timed_out", "timeout").await;
+    refused(database, "900002004", "timeout").await;
 }
 
 async fn number_900002005_finds_the_terminal_closed(database: TestDatabase) {
-    refused(database, "900002005", "rejected", "rail_down").await;
+    refused(database, "900002005", "rail_down").await;
 }
 
 async fn number_900003000_is_refused_by_the_payer(database: TestDatabase) {
-    refused(database, "900003000", "rejected", "payer_refused").await;
+    refused(database, "900003000", "payer_refused").await;
 }

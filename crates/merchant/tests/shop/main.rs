@@ -1,0 +1,8 @@
+//! The shop from outside: real sockets, a database of its own, and a payment service that does as told.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod create_order;
+mod order_status;
+mod pages;
+mod support;
+mod webhook;

@@ -1,0 +1,289 @@
+//! A shop on a free port, a payment service that answers as told, and one HTTP call.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use aws_lc_rs::hmac;
+use serde_json::{Value, json};
+use svc_merchant::{Server, Settings, Shop};
+
+pub(crate) const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=";
+pub(crate) const PREVIOUS: &str = "whsec_AAAA9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=";
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) struct TestShop {
+    pub(crate) address: SocketAddr,
+    pub(crate) service: Arc<FakeService>,
+    settings: Settings,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+    folder: PathBuf,
+}
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+impl TestShop {
+    pub(crate) fn open() -> Self {
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("svc-shop-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let service = FakeService::start();
+        let settings = settings(&service.url(), folder.join("shop.db"));
+        let (address, stop, thread) = run(settings.clone());
+        Self { address, service, settings, stop: Some(stop), thread: Some(thread), folder }
+    }
+
+    /// Ended and opened again on the same data.
+    pub(crate) fn reopen(&mut self) {
+        self.close();
+        let (address, stop, thread) = run(self.settings.clone());
+        (self.address, self.stop, self.thread) = (address, Some(stop), Some(thread));
+    }
+
+    fn close(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+
+    pub(crate) fn database(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.folder.join("shop.db")).unwrap()
+    }
+
+    pub(crate) fn call(&self, request: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        call(self.address, request, headers, body)
+    }
+
+    /// An order of one book; its id.
+    pub(crate) fn order(&self) -> String {
+        let answer = self.create(&json!({ "items": [{ "id": "livro-receitas", "quantity": 1 }] }));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()["externalTransactionId"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn create(&self, body: &Value) -> Answer {
+        let headers = [("content-type", "application/json")];
+        self.call("POST /api/svc/create-order", &headers, body.to_string().as_bytes())
+    }
+
+    /// A webhook signed as the service signs it.
+    pub(crate) fn webhook(&self, body: &str) -> Answer {
+        self.webhook_signed(body.as_bytes(), &sign(SECRET, body.as_bytes()))
+    }
+
+    pub(crate) fn webhook_signed(&self, body: &[u8], signature: &str) -> Answer {
+        self.call("POST /api/svc/webhook", &[("x-svc-content-token", signature)], body)
+    }
+
+    pub(crate) fn status(&self, id: &str) -> String {
+        let sql = "select status from orders where external_transaction_id = ?1";
+        self.database().query_row(sql, [id], |row| row.get(0)).unwrap()
+    }
+
+    pub(crate) fn stock(&self) -> i64 {
+        let sql = "select free from stock where product = 'livro-receitas'";
+        self.database().query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    pub(crate) fn happened(&self, id: &str, what: &str) -> i64 {
+        let sql = "select count(*) from story where external_transaction_id = ?1 and what = ?2";
+        self.database().query_row(sql, [id, what], |row| row.get(0)).unwrap()
+    }
+
+    pub(crate) fn wait_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        #[expect(clippy::disallowed_methods, reason = "a test may look at its watch")]
+        let start = Instant::now();
+        while !is_so(self) {
+            assert!(start.elapsed() < PATIENCE, "{what} did not come");
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for TestShop {
+    fn drop(&mut self) {
+        self.close();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+pub(crate) fn settings(base_url: &str, database: PathBuf) -> Settings {
+    Settings {
+        base_url: base_url.to_owned(),
+        sdk_url: base_url.to_owned(),
+        publishable_key: "pk_test_0b6f".into(),
+        client_id: "svc_1".into(),
+        client_secret: "svcsec_canary".to_owned().into(),
+        webhook_secret: SECRET.to_owned().into(),
+        webhook_secret_previous: Some(PREVIOUS.to_owned().into()),
+        public_url: None,
+        database,
+    }
+}
+
+type Running = (SocketAddr, tokio::sync::oneshot::Sender<()>, std::thread::JoinHandle<()>);
+
+/// On a thread and a runtime of its own, as a process would be.
+fn run(settings: Settings) -> Running {
+    let (told, address) = std::sync::mpsc::channel();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let thread = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async move {
+            let shop = Shop::open(settings).unwrap();
+            let server = Server::bind(shop, ([127, 0, 0, 1], 0).into()).await.unwrap();
+            told.send(server.address()).unwrap();
+            server
+                .run(async {
+                    let _ = stopped.await;
+                })
+                .await;
+        });
+    });
+    (address.recv().unwrap(), stop, thread)
+}
+
+pub(crate) fn event(id: &str, status: &str) -> String {
+    event_of(id, status, "REF1", 15_000)
+}
+
+pub(crate) fn event_of(id: &str, status: &str, reference: &str, amount: i64) -> String {
+    json!({
+        "event": "payment",
+        "data": {
+            "externalTransactionId": id, "paymentStatus": status, "referenceNumber": reference,
+            "amount": amount,
+        },
+    })
+    .to_string()
+}
+
+pub(crate) fn sign(secret: &str, body: &[u8]) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    hex::encode(hmac::sign(&key, body))
+}
+
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("not JSON: {self:?}"))
+    }
+}
+
+pub(crate) fn call(
+    address: SocketAddr,
+    request: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Answer {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let mut head = format!("{request} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    head += &format!("content-length: {}\r\n\r\n", body.len());
+    stream.write_all(head.as_bytes()).unwrap();
+    // Whoever is refused early may find the door shut.
+    let _ = stream.write_all(body);
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let (head, text) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split_whitespace().nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+    Answer { status, head: head.to_ascii_lowercase(), text: text.to_owned() }
+}
+
+/// A payment service with one token, which takes every order and tells what it was told to.
+pub(crate) struct FakeService {
+    address: SocketAddr,
+    /// What a query answers; pending if nothing is set.
+    pub(crate) states: Mutex<HashMap<String, &'static str>>,
+    pub(crate) refusing: Mutex<bool>,
+    pub(crate) created: Mutex<Vec<Value>>,
+}
+
+impl FakeService {
+    fn start() -> Arc<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let service = Arc::new(Self {
+            address: listener.local_addr().unwrap(),
+            states: Mutex::default(),
+            refusing: Mutex::default(),
+            created: Mutex::default(),
+        });
+        let shared = Arc::clone(&service);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let service = Arc::clone(&shared);
+                std::thread::spawn(move || service.serve(&stream));
+            }
+        });
+        service
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    fn serve(&self, stream: &TcpStream) -> Option<()> {
+        let mut reader = BufReader::new(stream);
+        loop {
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                if reader.read_line(&mut head).ok()? == 0 {
+                    return None;
+                }
+            }
+            let length = head.lines().find_map(|line| {
+                line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok()
+            });
+            let mut body = Vec::new();
+            reader.by_ref().take(length.unwrap_or(0)).read_to_end(&mut body).ok()?;
+            let (status, reply) = self.answer(head.split_whitespace().nth(1)?, &body);
+            let text = reply.to_string();
+            let length = text.len();
+            write!(&mut &*stream, "HTTP/1.1 {status} x\r\ncontent-length: {length}\r\n\r\n{text}")
+                .ok()?;
+        }
+    }
+
+    fn answer(&self, target: &str, body: &[u8]) -> (u16, Value) {
+        if target == "/token" {
+            return (200, json!({ "access_token": "T", "expires_in": 3600 }));
+        }
+        if *self.refusing.lock().unwrap() {
+            return (422, json!({ "code": 422, "error": "invalid_body", "message": "No." }));
+        }
+        let query = target.split_once("externalTransactionId=").map(|(_, rest)| rest);
+        let id = match query {
+            Some(rest) => rest.split('&').next().unwrap_or_default().to_owned(),
+            None => {
+                let asked: Value = serde_json::from_slice(body).unwrap();
+                let id = asked["externalTransactionId"].as_str().unwrap().to_owned();
+                self.created.lock().unwrap().push(asked);
+                id
+            }
+        };
+        let state = self.states.lock().unwrap().get(&id).copied().unwrap_or("PEN");
+        let created = self.created.lock().unwrap();
+        let asked = created.iter().find(|one| one["externalTransactionId"] == id.as_str());
+        let amount = asked.map_or(json!(0), |one| one["amount"].clone());
+        let data = json!({
+            "externalTransactionId": id, "paymentStatus": state, "referenceNumber": "REF1",
+            "amount": amount,
+        });
+        (200, json!({ "code": 200, "message": "OK", "data": data }))
+    }
+}

@@ -1,0 +1,115 @@
+//! Faults that were found and mended: each would come back without a sound.
+
+use jiff::SignedDuration;
+use serde_json::json;
+use svc_service::domain::*;
+use svc_service::orders::{self, Choice};
+use svc_service::store::{NewAttempt, Received, Started};
+
+use crate::support::{TestConnector, TestDatabase, TestPaying, on_both_engines, push, reference};
+
+on_both_engines! {
+    a_second_click_after_the_first_was_issued_makes_no_second_reference,
+    a_refusal_does_not_release_an_order_that_is_held,
+    a_rail_confirms_no_attempt_of_another_rail,
+    a_reference_that_is_anothers_is_not_shown,
+    a_query_that_repeats_an_old_payment_is_asked_patiently_and_not_for_ever,
+    a_held_attempt_stays_held_when_another_pays_the_order,
+}
+
+async fn with_connector(database: TestDatabase) -> (TestPaying, TestConnector) {
+    let connector = TestConnector::start().await;
+    let rail = connector.config();
+    let paying = TestPaying::start_with(database, |config| config.rails = vec![rail]).await;
+    TestConnector::asked_by(&paying.app).await.unwrap();
+    (paying, connector)
+}
+
+fn paid(rail: &str, id: &str, about: About, centimos: i64) -> Notice {
+    let word = Word::Paid(Centimos::new(centimos));
+    Notice { rail: rail.into(), rail_payment_id: id.into(), about, word, raw: b"said".to_vec() }
+}
+
+async fn a_second_click_after_the_first_was_issued_makes_no_second_reference(
+    database: TestDatabase,
+) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let first = paying.pay(&order, &reference(60)).await.attempts.remove(0);
+    // What a click stores that had looked before the first was issued.
+    let late = PaymentAttempt {
+        id: AttemptId::assign([7; 15]),
+        state: AttemptState::Submitted,
+        instrument: Instrument::Reference(None),
+        ..first
+    };
+    let new = NewAttempt { attempt: late, reserve: None, request_id: String::new() };
+    assert_eq!(paying.app.store.start_attempt(new).await.unwrap(), Started::Lost);
+    assert_eq!(paying.dossier(&order).await.attempts.len(), 1);
+}
+
+async fn a_refusal_does_not_release_an_order_that_is_held(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &push("900000003")).await.attempts.remove(0);
+    let about = || About::Attempt(attempt.id.clone());
+    orders::settle(&paying.app, paid("simulator", "x", about(), 1), "").await.unwrap();
+    let refusal =
+        Notice { word: Word::Refused(Reason::PayerRefused), ..paid("simulator", "y", about(), 0) };
+    orders::settle(&paying.app, refusal, "").await.unwrap();
+    assert!(paying.dossier(&order).await.is_held());
+    orders::expire_now(&paying.app, &order.reference_number).await.unwrap();
+    assert_eq!(paying.dossier(&order).await.order.status, Status::Pending);
+}
+
+async fn a_rail_confirms_no_attempt_of_another_rail(database: TestDatabase) {
+    let (paying, connector) = with_connector(database).await;
+    connector.offers(&json!([{ "code": "FPSOLPG" }]));
+    TestConnector::asked_by(&paying.app).await.unwrap();
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &push("900000003")).await.attempts.remove(0);
+    assert_eq!(attempt.rail, "simulator");
+    let notice = paid("acquirer", "x", About::Attempt(attempt.id), 1_500_000);
+    let received = orders::settle(&paying.app, notice, "").await.unwrap();
+    assert_eq!(received, Received::Exception(ExceptionKind::Unmatched));
+    assert_eq!(paying.dossier(&order).await.order.status, Status::Pending);
+}
+
+async fn a_reference_that_is_anothers_is_not_shown(database: TestDatabase) {
+    // This connector gives everybody the same number.
+    let (paying, _connector) = with_connector(database).await;
+    let (first, second) = (paying.order("o1", 15_000).await, paying.order("o2", 15_000).await);
+    let issued = paying.pay(&first, &reference(60)).await.attempts.remove(0);
+    let refused = paying.pay(&second, &reference(60)).await.attempts.remove(0);
+    assert_eq!(issued.state, AttemptState::Issued);
+    assert_eq!((refused.state, refused.reason), (AttemptState::Rejected, Some(Reason::Config)));
+}
+
+async fn a_query_that_repeats_an_old_payment_is_asked_patiently_and_not_for_ever(
+    database: TestDatabase,
+) {
+    let (paying, connector) = with_connector(database).await;
+    let (first, second) = (paying.order("o1", 15_000).await, paying.order("o2", 15_000).await);
+    let paid_by = paying.pay(&first, &push("923456789")).await.attempts.remove(0);
+    let notice = paid("acquirer", "used", About::Attempt(paid_by.id), 1_500_000);
+    orders::settle(&paying.app, notice, "").await.unwrap();
+    let answer = json!({ "answer": "accepted", "railPaymentId": "used", "amount": "15000.00" });
+    connector.will("query", Reply::Json(answer));
+    paying.pay(&second, &push("923456789")).await;
+    paying.pass(SignedDuration::from_hours(72)).await;
+    let asked = connector.calls("query").len();
+    assert!((4..400).contains(&asked), "asked {asked} times");
+}
+
+async fn a_held_attempt_stays_held_when_another_pays_the_order(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let held = paying.pay(&order, &reference(60)).await.attempts.remove(0);
+    let code = paying.pay(&order, &Choice::Code).await.attempts.remove(1);
+    let wrong = paid("simulator", "x", About::Attempt(held.id.clone()), 1);
+    orders::settle(&paying.app, wrong, "").await.unwrap();
+    let right = paid("simulator", "y", About::Attempt(code.id), 1_500_000);
+    assert_eq!(orders::settle(&paying.app, right, "").await.unwrap(), Received::Confirmed);
+    let dossier = paying.dossier(&order).await;
+    assert_eq!(dossier.attempt(&held.id).unwrap().state, AttemptState::Held);
+}
