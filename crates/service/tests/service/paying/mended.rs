@@ -6,7 +6,9 @@ use svc_service::domain::*;
 use svc_service::orders::{self, Choice};
 use svc_service::store::{NewAttempt, Received, Started};
 
-use crate::support::{TestConnector, TestDatabase, TestPaying, on_both_engines, push, reference};
+use crate::support::{
+    Reply, TestConnector, TestDatabase, TestPaying, on_both_engines, push, reference,
+};
 
 on_both_engines! {
     a_second_click_after_the_first_was_issued_makes_no_second_reference,
