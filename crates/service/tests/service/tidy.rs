@@ -73,6 +73,22 @@ fn every_room_has_its_arrows() {
     }
 }
 
+/// They meet on the wire, as real merchants do: a wrong field name fails a test instead of agreeing
+/// with itself.
+#[test]
+fn merchants_link_nothing_of_the_service() {
+    let crates = source().join("../..");
+    for (party, links) in [("client", &[][..]), ("merchant", &["svc-client"])] {
+        let manifest = read(&crates.join(party).join("Cargo.toml"));
+        let ours: Vec<_> = manifest
+            .lines()
+            .filter(|line| line.starts_with("svc-"))
+            .filter_map(|line| line.split([' ', '.']).next())
+            .collect();
+        assert_eq!(ours, links, "{party}");
+    }
+}
+
 #[test]
 fn files_are_small_and_say_what_they_are_for() {
     let workspace = source().join("../../..");

@@ -1,0 +1,108 @@
+// The whole mission in one browser: shop, cart, button, window, payment, webhook, parcel.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as checkout from "./support/checkout.mjs";
+import { settle } from "./support/sdk.mjs";
+import { useStage } from "./support/stage.mjs";
+
+const stage = useStage();
+
+/** A payer with a book in the cart, and the window that the shop's button opens. */
+async function atTheTill() {
+  const visitor = await stage.payer();
+  const { page } = visitor;
+  await page.goto(`${stage.service.shopUrl}/?lang=pt`);
+  await page.locator("[data-add=livro-receitas]").click();
+  const opened = page.waitForEvent("popup");
+  await page.locator("#pay button").click();
+  const popup = await opened;
+  await checkout.on(popup, "choose");
+  return { ...visitor, popup };
+}
+
+/** The order's page shows that the shop's backend did its part. */
+async function isSent(page) {
+  await page.waitForURL(/\/success/);
+  const steps = page.locator("#story li");
+  await page.locator('#story [data-what="fulfilled"]').waitFor();
+  const story = await steps.evaluateAll((all) => all.map((one) => one.dataset.what));
+  assert.deepEqual(
+    story.filter((what) => what !== "query"),
+    ["created", "reference", "webhook", "webhook", "fulfilled"],
+    "created, its reference, PEN and CON verified, sent",
+  );
+}
+
+const idOf = (page) => new URL(page.url()).searchParams.get("orderId");
+const orderOf = async (id) => (await fetch(`${stage.service.shopUrl}/api/shop/order/${id}`)).json();
+
+test("bought with the express wallet", async () => {
+  const { page, popup, leave } = await atTheTill();
+  await checkout.pushTo(popup, "900000000");
+  await stage.service.advance(3);
+  await checkout.look(popup, "paid");
+  await popup.getByText("Voltar à loja").click();
+  await isSent(page);
+  await leave();
+});
+
+test("bought with the wallet of the service", async () => {
+  const { context, page, popup, leave } = await atTheTill();
+  await checkout.chooseCode(popup);
+  const opened = context.waitForEvent("page");
+  await popup.locator("a.first").click();
+  const wallet = await opened;
+  await wallet.getByRole("button", { name: "Autorizar" }).click();
+  await wallet.getByText("Pago", { exact: true }).waitFor();
+  await wallet.close();
+  await checkout.look(popup, "paid");
+  await popup.getByText("Voltar à loja").click();
+  await isSent(page);
+  await leave();
+});
+
+test("bought with a bank reference that is paid the next day", async () => {
+  const { context, page, popup, leave } = await atTheTill();
+  await checkout.chooseReference(popup);
+  const [entity, reference] = await checkout.slip(popup);
+  await popup.getByText("Voltar à loja").click();
+  await page.waitForURL(/\/pending/);
+  assert.deepEqual(await page.locator("dd").allTextContents(), [
+    entity,
+    reference.replaceAll(" ", ""),
+  ]);
+  const machine = await context.newPage();
+  const query = new URLSearchParams({ entity, reference, amount: "15000" });
+  await machine.goto(`${stage.service.baseUrl}/sandbox/atm?${query}`);
+  await machine.getByRole("button", { name: "Pagar" }).click();
+  await machine.getByText("Pago", { exact: true }).waitFor();
+  // The page that was left open learns of it.
+  await settle(page, 2_000);
+  await page.locator('#story [data-what="fulfilled"]').waitFor();
+  assert.equal((await orderOf(idOf(page))).status, "CON");
+  await leave();
+});
+
+test("given up in the window", async () => {
+  const { page, popup, leave } = await atTheTill();
+  await checkout.cancel(popup);
+  await page.waitForURL(/\/cancelled/);
+  await page.locator('#story [data-what="webhook"]').waitFor();
+  assert.equal((await orderOf(idOf(page))).status, "CAN");
+  await leave();
+});
+
+test("paid, and the browser closed at once: the order is sent all the same", async () => {
+  const { page, popup, leave } = await atTheTill();
+  const id = await page.evaluate("order");
+  await checkout.pushTo(popup, "900000001");
+  await leave();
+  await stage.service.advance(30);
+  const deadline = AbortSignal.timeout(15_000);
+  for (;;) {
+    const { status, story } = await orderOf(id);
+    if (status === "CON" && story.some(({ what }) => what === "fulfilled")) break;
+    deadline.throwIfAborted();
+  }
+});
