@@ -154,6 +154,39 @@ test("a callback that throws is told to onError, and the next payment works", as
   await leave();
 });
 
+test("of two elements that match, the first gets the button, with a warning", async () => {
+  const { page, leave } = await shopper(stage, { allowed: [/matches 2 elements/] });
+  const told = page.waitForEvent("console", (line) => /matches 2 elements/.test(line.text()));
+  await page.evaluate("button({}, '#pay, #other')");
+  await told;
+  assert.equal(await page.locator("#pay button").count(), 1);
+  assert.equal(await page.locator("#other button").count(), 0);
+  await leave();
+});
+
+test("the page is not held up by the script", async () => {
+  const { page, leave } = await shopper(stage);
+  const long = await page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        const seen = [];
+        const observer = new PerformanceObserver((list) => {
+          seen.push(...list.getEntries().map(({ duration }) => duration));
+        });
+        observer.observe({ type: "longtask", buffered: true });
+        const started = performance.now();
+        load()
+          .then(() => button({}, "#other"))
+          .then(() => {
+            // What took long is reported with the next task.
+            setTimeout(() => resolve({ seen, took: performance.now() - started }), 0);
+          });
+      }),
+  );
+  assert.deepEqual(long.seen, [], JSON.stringify(long));
+  await leave();
+});
+
 test("what cannot be rendered throws and says why", async () => {
   const { page, leave } = await shopper(stage);
   const told = (code) => page.evaluate(`${code}.then(() => "", (error) => error.code)`);

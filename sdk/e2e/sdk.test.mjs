@@ -80,6 +80,25 @@ test("a window closed before there is an order cancels", async () => {
   await leave();
 });
 
+test("a window closed while the checkout loads cancels", async () => {
+  const visitor = await shopper(stage);
+  const { page, button, context, leave } = visitor;
+  // The page is on its way and never arrives.
+  let asked;
+  const loading = new Promise((resolve) => {
+    asked = resolve;
+  });
+  await context.route("**/checkout/*?*", () => asked());
+  const opened = page.waitForEvent("popup");
+  await button.click();
+  const popup = await opened;
+  await loading;
+  await popup.close();
+  await settle(page, 18_000);
+  await called(page, "cancel");
+  await leave();
+});
+
 test("a window closed while choosing cancels, and the order ends", async () => {
   const visitor = await shopper(stage);
   const popup = await openWindow(visitor);

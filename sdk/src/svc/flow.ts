@@ -14,6 +14,8 @@ const POLL_MS = 2_000;
 const MOVING_MS = 120_000;
 /** How often the window is looked at, which costs nothing. */
 const WATCH_MS = 400;
+/** A window that looks closed and whose page never came to life is closed. */
+const STILLBORN_MS = 15_000;
 /** A frame that shows nothing by then is not allowed to: the page itself goes there. */
 const FRAME_MS = 8_000;
 
@@ -31,6 +33,8 @@ export function startFlow(service: string, key: string, options: Options, ended:
   // Once the window has talked to us it is known to be ours still, and "closed" means closed.
   let talked = false;
   let seen = false;
+  let alive = false;
+  let looksClosedSince = 0;
   let left = false;
   let gaveUp = false;
   let done = false;
@@ -112,9 +116,11 @@ export function startFlow(service: string, key: string, options: Options, ended:
   }
 
   function look(): void {
-    const visible = stage?.isClosed() ?? false;
+    const looksClosed = stage?.isClosed() ?? false;
+    looksClosedSince = looksClosed ? looksClosedSince || Date.now() : 0;
+    const stillborn = looksClosed && !alive && Date.now() - looksClosedSince > STILLBORN_MS;
     const layer = stage !== popup;
-    const gone = gaveUp || left || (visible && (talked || layer || !reference));
+    const gone = gaveUp || left || stillborn || (looksClosed && (talked || layer || !reference));
     if (gone) movingSince ||= Date.now();
     if (!done) {
       const waitedEnough = movingSince > 0 && Date.now() - movingSince > MOVING_MS;
@@ -148,6 +154,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
     if (closed) return;
     if ("state" in asked) {
       seen ||= asked.state.seen;
+      alive ||= asked.state.alive;
       left ||= asked.state.left;
       view = asked.state.view ?? view;
       look();

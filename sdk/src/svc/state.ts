@@ -5,6 +5,8 @@ import { asView, type View } from "./verdict";
 export interface State {
   /** The checkout page of this flow has been shown. */
   seen: boolean;
+  /** Its script runs, and will tell when the payer leaves. */
+  alive: boolean;
   /** The payer left it, and did not come back. */
   left: boolean;
   view: View | undefined;
@@ -24,6 +26,7 @@ export async function ask(url: string): Promise<Asked> {
     return {
       state: {
         seen: body.seen === true,
+        alive: body.alive === true,
         left: body.left === true,
         view: asView(body.screen, body.payment),
       },

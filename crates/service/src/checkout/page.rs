@@ -10,7 +10,7 @@ use super::visit::Visit;
 use crate::app::App;
 
 pub(super) async fn page(State(app): State<App>, visit: Visit) -> Response {
-    if let Err(fault) = presence::seen(&app, &visit).await {
+    if let Err(fault) = presence::seen(&app, &visit, false).await {
         return view::failed(&visit.headers, visit.options.language, &fault.into());
     }
     render(&app, &visit, StatusCode::OK, &Typed::default())

@@ -24,8 +24,8 @@ const LEFT_AFTER: SignedDuration = SignedDuration::from_secs(3);
 /// Then an order with nothing begun is given up.
 const ABANDONED_AFTER: SignedDuration = SignedDuration::from_secs(10);
 
-/// Notes that the window of this visit shows the order.
-pub(super) async fn seen(app: &App, visit: &Visit) -> Result<(), StoreError> {
+/// Notes that the window of this visit shows the order; `alive` if its script says so.
+pub(super) async fn seen(app: &App, visit: &Visit, alive: bool) -> Result<(), StoreError> {
     let (reference, nonce) = (&visit.dossier.order.reference_number, &visit.options.nonce);
     if nonce.is_empty() {
         return Ok(());
@@ -33,8 +33,12 @@ pub(super) async fn seen(app: &App, visit: &Visit) -> Result<(), StoreError> {
     let now = app.clock.now();
     let fresh = |seen_at: Timestamp| now.duration_since(seen_at) < SEEN_PERIOD;
     match app.store.visit(reference, nonce).await? {
-        Some(known) if known.left_at.is_none() && fresh(known.seen_at) => Ok(()),
-        _ => app.store.visit_seen(reference, nonce, now).await,
+        Some(known)
+            if known.left_at.is_none() && fresh(known.seen_at) && (known.alive || !alive) =>
+        {
+            Ok(())
+        }
+        _ => app.store.visit_seen(reference, nonce, alive, now).await,
     }
 }
 
@@ -56,6 +60,8 @@ pub(super) async fn left(State(app): State<App>, visit: Visit, body: Body) -> Re
 struct StateReply {
     /// Whether this flow's window has shown the order.
     seen: bool,
+    /// Whether that page will tell when it is left. One that was closed while it loaded cannot.
+    alive: bool,
     left: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     screen: Option<&'static str>,
@@ -78,6 +84,7 @@ pub(super) async fn state(State(app): State<App>, visit: Visit) -> Response {
     let left = known.and_then(|known| known.left_at);
     let reply = StateReply {
         seen: known.is_some(),
+        alive: known.is_some_and(|known| known.alive),
         left: left.is_some_and(|at| now.duration_since(at) >= LEFT_AFTER),
         screen: known.map(|_| screen(&visit.dossier, "", now).name()),
         payment: known.and_then(|_| RawValue::from_string(view::payment(&visit.dossier, now)).ok()),

@@ -31,7 +31,7 @@ pub(super) async fn status(State(app): State<App>, visit: Visit) -> Response {
     if Session::check(&app.keys, token.unwrap_or_default(), reference, now).is_none() {
         return ApiError::InvalidSession.into_response();
     }
-    if let Err(fault) = presence::seen(&app, &visit).await {
+    if let Err(fault) = presence::seen(&app, &visit, true).await {
         return ApiError::from(fault).into_response();
     }
     let shown = screen(&visit.dossier, &visit.options.view, now);

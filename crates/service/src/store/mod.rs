@@ -307,14 +307,15 @@ impl Store {
         engine!(self.visit(reference, nonce))
     }
 
-    /// The window shows the order now.
+    /// The window shows the order now; `alive` once its script asks for news.
     pub async fn visit_seen(
         &self,
         reference: &ReferenceNumber,
         nonce: &str,
+        alive: bool,
         at: Timestamp,
     ) -> Result<()> {
-        engine!(self.visit_seen(reference, nonce, at))
+        engine!(self.visit_seen(reference, nonce, alive, at))
     }
 
     /// The payer left the window, if it was ever seen; at `due` somebody looks whether for good.

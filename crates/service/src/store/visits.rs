@@ -8,11 +8,14 @@ use super::{Result, time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckoutVisit {
     pub seen_at: Timestamp,
+    /// The page's script has run: it will tell when the payer leaves.
+    pub alive: bool,
     pub left_at: Option<Timestamp>,
 }
 
 impl CheckoutVisit {
-    pub(super) fn read(seen_at_ms: i64, left_at_ms: Option<i64>) -> Result<Self> {
-        Ok(Self { seen_at: time(seen_at_ms)?, left_at: left_at_ms.map(time).transpose()? })
+    pub(super) fn read(seen_at_ms: i64, alive: bool, left_at_ms: Option<i64>) -> Result<Self> {
+        let left_at = left_at_ms.map(time).transpose()?;
+        Ok(Self { seen_at: time(seen_at_ms)?, alive, left_at })
     }
 }

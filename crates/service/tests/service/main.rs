@@ -12,6 +12,7 @@ mod paying;
 mod payment_by_external_transaction;
 mod races;
 mod sandbox;
+mod sdk;
 mod simulate;
 mod store;
 mod support;

@@ -13,24 +13,26 @@ impl Postgres {
         reference: &ReferenceNumber,
         nonce: &str,
     ) -> Result<Option<CheckoutVisit>> {
-        let sql = "select seen_at_ms, left_at_ms from checkout_visits
+        let sql = "select seen_at_ms, alive, left_at_ms from checkout_visits
                    where reference_number = $1 and nonce = $2";
         let found = one(&self.client().await?, sql, &[&reference.as_str(), &nonce]).await?;
-        found.map(|row| CheckoutVisit::read(row.get(0), row.get(1))).transpose()
+        found.map(|row| CheckoutVisit::read(row.get(0), row.get(1), row.get(2))).transpose()
     }
 
     pub(in crate::store) async fn visit_seen(
         &self,
         reference: &ReferenceNumber,
         nonce: &str,
+        alive: bool,
         at: Timestamp,
     ) -> Result<()> {
-        let sql = "insert into checkout_visits (reference_number, nonce, seen_at_ms)
-                   values ($1, $2, $3)
+        let sql = "insert into checkout_visits as v (reference_number, nonce, seen_at_ms, alive)
+                   values ($1, $2, $3, $4)
                    on conflict (reference_number, nonce) do update
-                   set seen_at_ms = excluded.seen_at_ms, left_at_ms = null, due_at_ms = null";
+                   set seen_at_ms = excluded.seen_at_ms, alive = v.alive or excluded.alive,
+                       left_at_ms = null, due_at_ms = null";
         let db = self.client().await?;
-        change(&db, sql, &[&reference.as_str(), &nonce, &at.as_millisecond()]).await?;
+        change(&db, sql, &[&reference.as_str(), &nonce, &at.as_millisecond(), &alive]).await?;
         Ok(())
     }
 

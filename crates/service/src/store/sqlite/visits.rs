@@ -13,9 +13,11 @@ impl Sqlite {
         reference: &ReferenceNumber,
         nonce: &str,
     ) -> Result<Option<CheckoutVisit>> {
-        let sql = "select seen_at_ms, left_at_ms from checkout_visits
+        let sql = "select seen_at_ms, alive, left_at_ms from checkout_visits
                    where reference_number = ?1 and nonce = ?2";
-        let read = |row: &rusqlite::Row<'_>| Ok(CheckoutVisit::read(row.get(0)?, row.get(1)?));
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok(CheckoutVisit::read(row.get(0)?, row.get(1)?, row.get(2)?))
+        };
         self.lookups.run(|db| row(db, sql, [reference.as_str(), nonce], read))?.transpose()
     }
 
@@ -23,16 +25,19 @@ impl Sqlite {
         &self,
         reference: &ReferenceNumber,
         nonce: &str,
+        alive: bool,
         at: Timestamp,
     ) -> Result<()> {
-        let sql = "insert into checkout_visits (reference_number, nonce, seen_at_ms)
-                   values (?1, ?2, ?3)
+        let sql = "insert into checkout_visits (reference_number, nonce, seen_at_ms, alive)
+                   values (?1, ?2, ?3, ?4)
                    on conflict (reference_number, nonce) do update
-                   set seen_at_ms = excluded.seen_at_ms, left_at_ms = null, due_at_ms = null";
+                   set seen_at_ms = excluded.seen_at_ms, alive = max(alive, excluded.alive),
+                       left_at_ms = null, due_at_ms = null";
         let (reference, nonce) = (reference.clone(), nonce.to_owned());
         self.writer
             .run(move |db| {
-                execute(db, sql, params![reference.as_str(), nonce, at.as_millisecond()]).map(drop)
+                let at_ms = at.as_millisecond();
+                execute(db, sql, params![reference.as_str(), nonce, at_ms, alive]).map(drop)
             })
             .await
     }

@@ -85,6 +85,8 @@ create table checkout_visits (
     reference_number text collate "C" not null,
     nonce text not null,
     seen_at_ms bigint not null,
+    -- Its script has asked for news: only such a page tells us when it is left.
+    alive boolean not null default false,
     left_at_ms bigint,
     -- When an order that was left alone is given up.
     due_at_ms bigint,

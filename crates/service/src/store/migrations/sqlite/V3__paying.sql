@@ -85,6 +85,8 @@ create table checkout_visits (
     reference_number text not null,
     nonce text not null,
     seen_at_ms integer not null,
+    -- Its script has asked for news: only such a page tells us when it is left.
+    alive integer not null default 0,
     left_at_ms integer,
     -- When an order that was left alone is given up.
     due_at_ms integer,
