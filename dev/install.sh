@@ -61,6 +61,10 @@ need_npm_packages() {
   npm --prefix "$1" ci --no-audit --no-fund --silent >&2 || fail "npm could not fetch the packages of $1"
 }
 
+need_php() {
+  php -r 'exit(extension_loaded("pdo_sqlite") ? 0 : 1);' >/dev/null 2>&1 || install_packages php-cli php-sqlite3
+}
+
 need_postgres() {
   ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && return
   command -v initdb >/dev/null 2>&1 && return

@@ -43,6 +43,28 @@ function putPacked(path, text) {
   }
 }
 
+/** The types of the package: those of the source, and what a module adds. */
+function types() {
+  const source = readFileSync(here("src/svc/public.ts"), "utf8");
+  const codes = /export type SvcErrorCode =[^;]+;/.exec(
+    readFileSync(here("src/svc/errors.ts"), "utf8"),
+  )[0];
+  return `${source.replace(/^import .*\n\n?/gm, "")}
+${codes}
+
+export declare class SvcError extends Error {
+  readonly code: SvcErrorCode;
+  /** Whether trying again may help. */
+  readonly recoverable: boolean;
+  /** Of the service's answer, for support. */
+  readonly requestId: string | undefined;
+}
+
+/** As a module: the address of the service is given. */
+export declare function Svc(publishableKey: string, options: { serviceUrl: string }): SvcInstance;
+`;
+}
+
 const size = (text) => gzipSync(text, { level: 9 }).length;
 function budget(what, bytes, most) {
   console.log(`${what}: ${bytes} bytes gzip of ${most}`);
@@ -55,6 +77,7 @@ const sdk = await bundle("src/svc.ts", "iife");
 put(`${assets}svc.min.js`, sdk);
 putPacked(`${assets}svc.min.js.br`, sdk);
 put("npm/svc.mjs", await bundle("src/svc.module.ts", "esm"));
+put("npm/svc.d.ts", types());
 
 const style = readFileSync(here(`${assets}checkout.css`));
 budget("checkout, script and style", size(checkout) + size(style), CHECKOUT_GZIP_BYTES_MAX);

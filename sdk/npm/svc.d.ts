@@ -1,4 +1,4 @@
-// The types of the SDK (also of the global `Svc` that the classic script defines).
+// What merchants see: the types of spec 4.5.
 
 export type PaymentMethod = "FPMCXEXPRSS" | "FPSOLPGEXT" | "FPSOLPG";
 

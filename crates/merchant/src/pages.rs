@@ -15,9 +15,9 @@ use crate::reply::{answer, refuse, unavailable};
 pub(crate) fn routes() -> Router<Shop> {
     Router::new()
         .route("/", get(catalogue))
-        .route("/success", get(success))
-        .route("/pending", get(pending))
-        .route("/cancelled", get(cancelled))
+        .route("/success", get(async |s, q, h| order_page(s, q, h, End::Success).await))
+        .route("/pending", get(async |s, q, h| order_page(s, q, h, End::Pending).await))
+        .route("/cancelled", get(async |s, q, h| order_page(s, q, h, End::Cancelled).await))
         .route("/api/shop/order/{id}", get(story))
         .route(
             "/assets/shop.css",
@@ -198,56 +198,42 @@ async fn catalogue(
     shown(&shop, page.render())
 }
 
-async fn success(
+/// One of the three pages a payment leads to (spec 4.6).
+#[derive(Clone, Copy)]
+enum End {
+    Success,
+    Pending,
+    Cancelled,
+}
+
+async fn order_page(
     State(shop): State<Shop>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
+    end: End,
 ) -> Response {
     let query = query.unwrap_or_default();
     let (_, t) = language(&query, &headers);
-    // The service's own redirect also comes here with a reference that is still to be paid.
-    if value(&query, "status") == "PEN" {
-        return order_page(&shop, t, "pending", &query);
-    }
-    order_page(&shop, t, "success", &query)
-}
-
-async fn pending(
-    State(shop): State<Shop>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Response {
-    let query = query.unwrap_or_default();
-    let (_, t) = language(&query, &headers);
-    order_page(&shop, t, "pending", &query)
-}
-
-async fn cancelled(
-    State(shop): State<Shop>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Response {
-    let query = query.unwrap_or_default();
-    let (_, t) = language(&query, &headers);
-    order_page(&shop, t, "cancelled", &query)
-}
-
-fn order_page(shop: &Shop, t: &'static Texts, kind: &'static str, query: &str) -> Response {
-    let (title, text) = match kind {
-        "success" => (t.success, t.success_text),
-        "pending" => (t.pending, t.pending_text),
-        _ => (t.cancelled, t.cancelled_text),
+    let end = match end {
+        // The checkout's own way back also leads here with a reference that is still to be paid.
+        End::Success if value(&query, "status") == "PEN" => End::Pending,
+        end => end,
+    };
+    let (kind, title, text) = match end {
+        End::Success => ("success", t.success, t.success_text),
+        End::Pending => ("pending", t.pending, t.pending_text),
+        End::Cancelled => ("cancelled", t.cancelled, t.cancelled_text),
     };
     let page = OrderPage {
         t,
         kind,
         title,
         text,
-        order: &value(query, "orderId"),
-        entity: &value(query, "entity"),
-        reference: &value(query, "ref"),
+        order: &value(&query, "orderId"),
+        entity: &value(&query, "entity"),
+        reference: &value(&query, "ref"),
     };
-    shown(shop, page.render())
+    shown(&shop, page.render())
 }
 
 /// GET /api/shop/order/{id}: the story of an order, for its page.

@@ -1,0 +1,126 @@
+// The three endpoints of a merchant's backend, with Node alone: node server.mjs
+//
+// Orders are kept in memory to keep this short. A real shop has a table with a unique
+// external_transaction_id, and does what `apply` does in one transaction.
+
+import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
+import { createServer } from "node:http";
+
+const env = process.env;
+const SECRET = env.SVC_WEBHOOK_SECRET ?? "";
+if (SECRET.length < 24) throw new Error("SVC_WEBHOOK_SECRET is missing or too short to be one");
+const APPLICATION = (env.SVC_PUBLISHABLE_KEY ?? "").replace(/^pk_(test|live)_/, "");
+const PORT = Number(env.PORT ?? 3001);
+const SHOP = env.SHOP_URL ?? `http://127.0.0.1:${PORT}`;
+const PRICES = { livro: 15000, cafe: 6500 };
+const BODY_BYTES_MAX = 65536;
+
+const orders = new Map();
+
+/** Kept until a minute before it expires. */
+let token = { value: "", until: 0 };
+async function accessToken() {
+  if (Date.now() < token.until) return token.value;
+  const basic = Buffer.from(`${env.SVC_CLIENT_ID}:${env.SVC_CLIENT_SECRET}`).toString("base64");
+  const answer = await fetch(`${env.SVC_BASE_URL}/token`, {
+    method: "POST",
+    headers: { authorization: `Basic ${basic}` },
+    body: new URLSearchParams({ grant_type: "client_credentials", validity_period: "3600" }),
+  });
+  if (!answer.ok) throw new Error(`no token: ${answer.status}`);
+  const { access_token: value, expires_in: seconds = 3600 } = await answer.json();
+  token = { value, until: Date.now() + (seconds - 60) * 1000 };
+  return value;
+}
+
+async function service(path, init = {}) {
+  const headers = { authorization: `Bearer ${await accessToken()}`, "content-type": "application/json" };
+  const answer = await fetch(env.SVC_BASE_URL + path, { ...init, headers });
+  const { data, message } = await answer.json();
+  if (!answer.ok) throw new Error(message);
+  return data;
+}
+
+/** Only a pending order moves, and only to its end. */
+function apply({ externalTransactionId, paymentStatus }) {
+  const order = orders.get(externalTransactionId);
+  if (order?.status !== "PEN" || !["CON", "CAN"].includes(paymentStatus)) return;
+  order.status = paymentStatus;
+  // Here: queue the fulfilment (CON), or give the stock back (CAN).
+}
+
+async function createOrder(body) {
+  const { items } = JSON.parse(body);
+  const valid = ({ id, quantity }) => PRICES[id] && Number.isInteger(quantity) && quantity > 0;
+  if (!Array.isArray(items) || items.length === 0 || !items.every(valid)) return [422, {}];
+  // The total is ours; whatever the page says about it is not read.
+  const amount = items.reduce((sum, { id, quantity }) => sum + PRICES[id] * quantity, 0);
+  const externalTransactionId = `order_${randomUUID()}`;
+  const order = { externalTransactionId, status: "PEN", amount, referenceNumber: null };
+  orders.set(externalTransactionId, order);
+  const urls = {
+    returnUrl: `${SHOP}/success`,
+    cancelUrl: `${SHOP}/cancelled`,
+    webhookUrl: `${SHOP}/api/svc/webhook`,
+  };
+  const data = await service("/svcpartner/createPaymentOrder", {
+    method: "POST",
+    body: JSON.stringify({
+      externalTransactionId,
+      clientId: "guest",
+      applicationUUID: APPLICATION,
+      name: "Compra",
+      amount,
+      quantity: 1,
+      additionalInfo: JSON.stringify(urls),
+    }),
+  });
+  order.referenceNumber = data.referenceNumber;
+  return [200, { referenceNumber: data.referenceNumber, externalTransactionId }];
+}
+
+function webhook(body, request) {
+  // The raw bytes, before any parser; an absent header counts as empty.
+  const expected = Buffer.from(createHmac("sha256", SECRET).update(body).digest("hex"));
+  const given = Buffer.from(request.headers["x-svc-content-token"] ?? "");
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return [401, {}];
+  const { event, data } = JSON.parse(body);
+  if (event === "payment") apply(data);
+  return [200, { received: true }];
+}
+
+async function status(id) {
+  const order = orders.get(id);
+  if (!order) return [404, {}];
+  if (order.status === "PEN" && order.referenceNumber) {
+    const query = new URLSearchParams({ externalTransactionId: id, applicationUUID: APPLICATION });
+    apply(await service(`/svcpartner/paymentByExternalTransaction?${query}`));
+  }
+  return [200, order];
+}
+
+async function route(request) {
+  const chunks = [];
+  let size = 0;
+  for await (const chunk of request) {
+    size += chunk.length;
+    if (size > BODY_BYTES_MAX) return [413, {}];
+    chunks.push(chunk);
+  }
+  const body = Buffer.concat(chunks);
+  const asked = /^\/api\/svc\/order\/([^/]+)\/status$/.exec(request.url);
+  if (request.method === "POST" && request.url === "/api/svc/create-order") return createOrder(body);
+  if (request.method === "POST" && request.url === "/api/svc/webhook") return webhook(body, request);
+  if (request.method === "GET" && asked) return status(decodeURIComponent(asked[1]));
+  return [404, {}];
+}
+
+createServer(async (request, response) => {
+  const [code, reply] = await route(request).catch((fault) => {
+    console.error(fault.message);
+    return [502, {}];
+  });
+  const text = JSON.stringify(reply);
+  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
+  response.writeHead(code, headers).end(text);
+}).listen(PORT, "127.0.0.1", () => console.log(`listening on ${PORT}`));

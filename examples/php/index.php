@@ -1,0 +1,143 @@
+<?php
+// The three endpoints of a merchant's backend, with PHP alone: php -S 127.0.0.1:3003 index.php
+//
+// Orders are kept in SQLite; the transition of an order is one statement.
+
+$secret = getenv('SVC_WEBHOOK_SECRET') ?: '';
+if (strlen($secret) < 24) {
+    http_response_code(500);
+    exit('SVC_WEBHOOK_SECRET is missing or too short to be one');
+}
+const PRICES = ['livro' => 15000, 'cafe' => 6500];
+$application = preg_replace('/^pk_(test|live)_/', '', getenv('SVC_PUBLISHABLE_KEY'));
+$shop = getenv('SHOP_URL') ?: 'http://' . $_SERVER['HTTP_HOST'];
+
+$db = new PDO('sqlite:' . (getenv('DATABASE') ?: sys_get_temp_dir() . '/svc-example.db'));
+$db->exec("create table if not exists orders (external_transaction_id text primary key,
+    status text not null, amount integer not null, reference_number text)");
+
+function call(string $path, array $headers, ?string $body): array
+{
+    $http = ['header' => $headers, 'timeout' => 12, 'ignore_errors' => true];
+    if ($body !== null) {
+        $http += ['method' => 'POST', 'content' => $body];
+    }
+    $text = file_get_contents(getenv('SVC_BASE_URL') . $path, false, stream_context_create(['http' => $http]));
+    $told = json_decode($text ?: '', true);
+    if (!is_array($told) || ($told['code'] ?? 200) !== 200) {
+        throw new RuntimeException($told['message'] ?? 'the service is away');
+    }
+    return $told;
+}
+
+// A real shop keeps the token until a minute before it expires.
+function token(): string
+{
+    $basic = base64_encode(getenv('SVC_CLIENT_ID') . ':' . getenv('SVC_CLIENT_SECRET'));
+    $form = http_build_query(['grant_type' => 'client_credentials', 'validity_period' => 3600]);
+    $headers = ["Authorization: Basic $basic", 'Content-Type: application/x-www-form-urlencoded'];
+    return call('/token', $headers, $form)['access_token'];
+}
+
+function service(string $path, ?array $body = null): array
+{
+    $headers = ['Authorization: Bearer ' . token(), 'Content-Type: application/json'];
+    return call($path, $headers, $body === null ? null : json_encode($body))['data'];
+}
+
+// Only a pending order moves, and only to its end.
+function apply(PDO $db, array $data): void
+{
+    if (!in_array($data['paymentStatus'], ['CON', 'CAN'], true)) {
+        return;
+    }
+    $db->prepare("update orders set status = ? where external_transaction_id = ? and status = 'PEN'")
+        ->execute([$data['paymentStatus'], $data['externalTransactionId']]);
+    // Here, in the same transaction: queue the fulfilment (CON), or give the stock back (CAN).
+}
+
+function createOrder(PDO $db, string $body, string $application, string $shop): array
+{
+    $items = json_decode($body, true)['items'] ?? [];
+    $amount = 0;
+    foreach ($items as $item) {
+        if (!isset(PRICES[$item['id'] ?? '']) || !is_int($item['quantity'] ?? null) || $item['quantity'] < 1) {
+            return [422, []];
+        }
+        // The total is ours; whatever the page says about it is not read.
+        $amount += PRICES[$item['id']] * $item['quantity'];
+    }
+    if ($amount === 0) {
+        return [422, []];
+    }
+    $uuid = vsprintf('%s%s-%s-%s-%s-%s%s%s', str_split(bin2hex(random_bytes(16)), 4));
+    $id = "order_$uuid";
+    $db->prepare("insert into orders values (?, 'PEN', ?, null)")->execute([$id, $amount]);
+    $urls = ['returnUrl' => "$shop/success", 'cancelUrl' => "$shop/cancelled", 'webhookUrl' => "$shop/api/svc/webhook"];
+    $data = service('/svcpartner/createPaymentOrder', [
+        'externalTransactionId' => $id,
+        'clientId' => 'guest',
+        'applicationUUID' => $application,
+        'name' => 'Compra',
+        'amount' => $amount,
+        'quantity' => 1,
+        'additionalInfo' => json_encode($urls),
+    ]);
+    $db->prepare('update orders set reference_number = ? where external_transaction_id = ?')
+        ->execute([$data['referenceNumber'], $id]);
+    return [200, ['referenceNumber' => $data['referenceNumber'], 'externalTransactionId' => $id]];
+}
+
+function webhook(PDO $db, string $body, string $secret): array
+{
+    // The raw bytes, before any parser; an absent header counts as empty.
+    $expected = hash_hmac('sha256', $body, $secret);
+    if (!hash_equals($expected, $_SERVER['HTTP_X_SVC_CONTENT_TOKEN'] ?? '')) {
+        return [401, []];
+    }
+    $told = json_decode($body, true);
+    if (($told['event'] ?? '') === 'payment') {
+        apply($db, $told['data']);
+    }
+    return [200, ['received' => true]];
+}
+
+function read(PDO $db, string $id): ?array
+{
+    $found = $db->prepare('select external_transaction_id as externalTransactionId, status,
+        reference_number as referenceNumber, amount from orders where external_transaction_id = ?');
+    $found->execute([$id]);
+    return $found->fetch(PDO::FETCH_ASSOC) ?: null;
+}
+
+function status(PDO $db, string $id, string $application): array
+{
+    $order = read($db, $id);
+    if ($order === null) {
+        return [404, []];
+    }
+    if ($order['status'] === 'PEN' && $order['referenceNumber']) {
+        $query = http_build_query(['externalTransactionId' => $id, 'applicationUUID' => $application]);
+        apply($db, service("/svcpartner/paymentByExternalTransaction?$query"));
+    }
+    return [200, read($db, $id)];
+}
+
+$path = parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH);
+$asked = $_SERVER['REQUEST_METHOD'] . ' ' . $path;
+$body = file_get_contents('php://input');
+try {
+    [$code, $reply] = match (true) {
+        $asked === 'POST /api/svc/create-order' => createOrder($db, $body, $application, $shop),
+        $asked === 'POST /api/svc/webhook' => webhook($db, $body, $secret),
+        preg_match('#^GET /api/svc/order/([^/]+)/status$#', $asked, $id) === 1 =>
+            status($db, urldecode($id[1]), $application),
+        default => [404, []],
+    };
+} catch (RuntimeException $fault) {
+    error_log($fault->getMessage());
+    [$code, $reply] = [502, []];
+}
+http_response_code($code);
+header('Content-Type: application/json');
+echo json_encode((object) $reply);

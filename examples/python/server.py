@@ -1,0 +1,181 @@
+"""The three endpoints of a merchant's backend, with Python alone: python3 server.py
+
+Orders are kept in SQLite; the transition of an order is one statement.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import sqlite3
+import threading
+import time
+import urllib.parse
+import urllib.request
+import uuid
+from base64 import b64encode
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+SECRET = os.environ.get("SVC_WEBHOOK_SECRET", "")
+if len(SECRET) < 24:
+    raise SystemExit("SVC_WEBHOOK_SECRET is missing or too short to be one")
+BASE_URL = os.environ["SVC_BASE_URL"]
+APPLICATION = re.sub(r"^pk_(test|live)_", "", os.environ["SVC_PUBLISHABLE_KEY"])
+PORT = int(os.environ.get("PORT", "3002"))
+SHOP = os.environ.get("SHOP_URL", f"http://127.0.0.1:{PORT}")
+PRICES = {"livro": 15000, "cafe": 6500}
+BODY_BYTES_MAX = 65536
+
+lock = threading.Lock()
+db = sqlite3.connect(os.environ.get("DATABASE", ":memory:"), check_same_thread=False)
+db.execute(
+    "create table if not exists orders (external_transaction_id text primary key,"
+    " status text not null, amount integer not null, reference_number text)"
+)
+
+token = {"value": "", "until": 0.0}
+
+
+def access_token():
+    """Kept until a minute before it expires."""
+    if time.monotonic() < token["until"]:
+        return token["value"]
+    pair = f"{os.environ['SVC_CLIENT_ID']}:{os.environ['SVC_CLIENT_SECRET']}"
+    form = urllib.parse.urlencode({"grant_type": "client_credentials", "validity_period": 3600})
+    request = urllib.request.Request(f"{BASE_URL}/token", form.encode())
+    request.add_header("authorization", "Basic " + b64encode(pair.encode()).decode())
+    with urllib.request.urlopen(request, timeout=12) as answer:
+        told = json.load(answer)
+    token["value"] = told["access_token"]
+    token["until"] = time.monotonic() + told.get("expires_in", 3600) - 60
+    return token["value"]
+
+
+def service(path, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(BASE_URL + path, data)
+    request.add_header("authorization", f"Bearer {access_token()}")
+    request.add_header("content-type", "application/json")
+    with urllib.request.urlopen(request, timeout=12) as answer:
+        return json.load(answer)["data"]
+
+
+def apply(data):
+    """Only a pending order moves, and only to its end."""
+    if data["paymentStatus"] not in ("CON", "CAN"):
+        return
+    with lock, db:
+        db.execute(
+            "update orders set status = ? where external_transaction_id = ? and status = 'PEN'",
+            (data["paymentStatus"], data["externalTransactionId"]),
+        )
+        # Here, in the same transaction: queue the fulfilment (CON), or give the stock back (CAN).
+
+
+def create_order(body):
+    try:
+        items = json.loads(body)["items"]
+        # The total is ours; whatever the page says about it is not read.
+        amount = sum(PRICES[item["id"]] * int(item["quantity"]) for item in items)
+        assert items and all(item["quantity"] > 0 for item in items)
+    except (ValueError, KeyError, TypeError, AssertionError):
+        return 422, {}
+    order = f"order_{uuid.uuid4()}"
+    with lock, db:
+        db.execute("insert into orders values (?, 'PEN', ?, null)", (order, amount))
+    urls = {
+        "returnUrl": f"{SHOP}/success",
+        "cancelUrl": f"{SHOP}/cancelled",
+        "webhookUrl": f"{SHOP}/api/svc/webhook",
+    }
+    data = service(
+        "/svcpartner/createPaymentOrder",
+        {
+            "externalTransactionId": order,
+            "clientId": "guest",
+            "applicationUUID": APPLICATION,
+            "name": "Compra",
+            "amount": amount,
+            "quantity": 1,
+            "additionalInfo": json.dumps(urls),
+        },
+    )
+    with lock, db:
+        db.execute(
+            "update orders set reference_number = ? where external_transaction_id = ?",
+            (data["referenceNumber"], order),
+        )
+    return 200, {"referenceNumber": data["referenceNumber"], "externalTransactionId": order}
+
+
+def webhook(body, given):
+    # The raw bytes, before any parser; an absent header counts as empty.
+    expected = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+    if not hmac.compare_digest(expected, given or ""):
+        return 401, {}
+    told = json.loads(body)
+    if told["event"] == "payment":
+        apply(told["data"])
+    return 200, {"received": True}
+
+
+def read(order):
+    with lock:
+        row = db.execute(
+            "select external_transaction_id, status, reference_number, amount from orders"
+            " where external_transaction_id = ?",
+            (order,),
+        ).fetchone()
+    names = ("externalTransactionId", "status", "referenceNumber", "amount")
+    return dict(zip(names, row)) if row else None
+
+
+def status(order):
+    found = read(order)
+    if found and found["status"] == "PEN" and found["referenceNumber"]:
+        query = urllib.parse.urlencode(
+            {"externalTransactionId": order, "applicationUUID": APPLICATION}
+        )
+        apply(service(f"/svcpartner/paymentByExternalTransaction?{query}"))
+    return (200, read(order)) if found else (404, {})
+
+
+class Handler(BaseHTTPRequestHandler):
+    def answer(self, work):
+        try:
+            code, reply = work()
+        except Exception as fault:  # the service is away; say so and go on
+            print(fault, flush=True)
+            code, reply = 502, {}
+        body = json.dumps(reply).encode()
+        self.send_response(code)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self):
+        length = int(self.headers.get("content-length", 0))
+        if length > BODY_BYTES_MAX:
+            return self.answer(lambda: (413, {}))
+        body = self.rfile.read(length)
+        if self.path == "/api/svc/create-order":
+            return self.answer(lambda: create_order(body))
+        if self.path == "/api/svc/webhook":
+            return self.answer(lambda: webhook(body, self.headers.get("x-svc-content-token")))
+        return self.answer(lambda: (404, {}))
+
+    def do_GET(self):
+        asked = re.fullmatch(r"/api/svc/order/([^/]+)/status", self.path)
+        if asked:
+            return self.answer(lambda: status(urllib.parse.unquote(asked[1])))
+        return self.answer(lambda: (404, {}))
+
+    def log_message(self, *_):
+        pass
+
+
+server = ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
+print(f"listening on {PORT}", flush=True)
+server.serve_forever()
