@@ -38,6 +38,7 @@ fn the_backend_in_php_works() {
     works("php", "php/index.php", &["-S", "127.0.0.1:{port}", "index.php"]);
 }
 
+#[expect(clippy::print_stderr, reason = "whoever reads the tests' output should know")]
 fn works(program: &str, file: &str, arguments: &[&str]) {
     if Command::new(program).arg("--version").output().is_err() {
         eprintln!("skipped: {program} is not installed");
