@@ -123,6 +123,21 @@ test("a window closed while the payer is asked decides nothing until the answer"
   await leave();
 });
 
+test("the page that waits shows the window again, or cancels", async () => {
+  const visitor = await shopper(stage);
+  const { page, leave } = visitor;
+  const popup = await openWindow(visitor);
+  await page.getByRole("dialog", { name: "Continue o pagamento na outra janela" }).waitFor();
+  await page.getByRole("button", { name: "Mostrar a janela" }).click();
+  assert.deepEqual(await calls(page), []);
+  const gone = popup.waitForEvent("close");
+  await page.getByRole("button", { name: "Cancelar" }).click();
+  await gone;
+  await called(page, "cancel");
+  assert.equal(await page.getByRole("dialog").count(), 0);
+  await leave();
+});
+
 test("a reload of the window is not a farewell", async () => {
   const visitor = await shopper(stage);
   const popup = await openWindow(visitor);
@@ -141,10 +156,12 @@ test("a page cut off from its window hears of the payment from the service", asy
   const visitor = await shopper(stage, { path: "/severed" });
   const { page, leave } = visitor;
   const opened = page.context().waitForEvent("page");
+  const told = page.waitForEvent("console", (line) => /cut off/.test(line.text()));
   await visitor.button.click();
   const popup = await opened;
   await checkout.on(popup, "choose");
   await settle(page);
+  await told;
   assert.deepEqual(await calls(page), [], "a window that only looks closed is not closed");
   await checkout.pushTo(popup, "900000000");
   await stage.service.advance(3);

@@ -35,6 +35,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
   let seen = false;
   let alive = false;
   let looksClosedSince = 0;
+  let saidSo = false;
   let left = false;
   let gaveUp = false;
   let done = false;
@@ -119,6 +120,10 @@ export function startFlow(service: string, key: string, options: Options, ended:
     const looksClosed = stage?.isClosed() ?? false;
     looksClosedSince = looksClosed ? looksClosedSince || Date.now() : 0;
     const stillborn = looksClosed && !alive && Date.now() - looksClosedSince > STILLBORN_MS;
+    if (looksClosed && alive && !talked && !saidSo) {
+      saidSo = true;
+      console.info("Svc: this page is cut off from its window; the service is asked instead");
+    }
     const layer = stage !== popup;
     const gone = gaveUp || left || stillborn || (looksClosed && (talked || layer || !reference));
     if (gone) movingSince ||= Date.now();
