@@ -11,7 +11,7 @@ use crate::domain::{
     AttemptId, AttemptState, BankReference, Dossier, EventId, Instrument, Lane, Opening, Order,
     PayRefusal, PaymentAttempt, PaymentMethod, PhoneNumber, Reason, ReferenceNumber, Step,
 };
-use crate::rails::{Accepted, Answer, CODE_LIFE, Given, How, Rail, Simulator, Start};
+use crate::rails::{Accepted, Answer, Given, How, Rail, Simulator, Start};
 use crate::store::{NewAttempt, PendingEvent, Started, Stepped, StoreError};
 
 /// How the payer wants to pay.
@@ -44,6 +44,8 @@ pub enum PayError {
 
 /// The payer has this long to answer a push.
 const PUSH_WINDOW: SignedDuration = SignedDuration::from_secs(90);
+/// A code of the own wallet can be approved for this long.
+const CODE_LIFE: SignedDuration = SignedDuration::from_mins(15);
 /// When a call whose end nobody saw is asked about.
 const CALL_LOST_AFTER: SignedDuration = SignedDuration::from_secs(60);
 /// A quick rail is waited for; a slow one answers while the payer reads.

@@ -16,7 +16,7 @@ use crate::domain::{
 };
 
 pub use connector::{Connector, ConnectorError};
-pub use simulator::{CODE_LIFE, Simulator, payment_id};
+pub use simulator::{Simulator, payment_id};
 pub use wire::{NotAuthentic, StatementLine};
 
 /// What a rail can do.

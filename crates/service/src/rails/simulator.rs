@@ -10,9 +10,6 @@ use crate::domain::{
     AttemptId, Centimos, Forecast, Kwanza, PaymentAttempt, PaymentMethod, Reason, WalletCode, Word,
 };
 
-/// How long a code of the own wallet can be approved.
-pub const CODE_LIFE: SignedDuration = SignedDuration::from_mins(15);
-
 /// The payer of a push that nobody answers has this long.
 const PUSH_WINDOW_S: i64 = 90;
 /// A lost notification is found by asking from here on.

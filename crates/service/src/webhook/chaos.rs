@@ -1,5 +1,6 @@
 //! The sandbox disturbs webhooks on purpose, so that merchants see what their handler does.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::delivery::signatures;
@@ -7,7 +8,6 @@ use super::sender::{Failure, Outcome, Sender};
 use crate::app::App;
 use crate::domain::{ApplicationId, Chaos, Disturbance, Environment, EventId, ReferenceNumber};
 use crate::store::{Claimed, EventFilter, Verdict};
-use jiff::Timestamp;
 
 /// What this application asked for, if this is a sandbox.
 pub(super) fn chaos(app: &App, application: ApplicationId) -> Option<Chaos> {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use deadpool_postgres::{Client, GenericClient};
+use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::batch::{Batch, column};
@@ -11,7 +12,6 @@ use super::{Fault, Postgres};
 use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber};
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
 use crate::store::{AuditRow, Created, Result, time};
-use jiff::Timestamp;
 
 impl Postgres {
     pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {

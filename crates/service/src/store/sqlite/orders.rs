@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::outbox::insert_event;
@@ -9,7 +10,6 @@ use super::{Sqlite, execute, row, rows};
 use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber};
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
 use crate::store::{AuditRow, Created, Result, time};
-use jiff::Timestamp;
 
 impl Sqlite {
     pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {

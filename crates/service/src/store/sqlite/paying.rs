@@ -1,5 +1,6 @@
 //! Attempts to pay on SQLite.
 
+use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::outbox::insert_event;
@@ -15,7 +16,6 @@ use crate::store::paying::{
 };
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
 use crate::store::{Due, NewAttempt, Result, Started, Stepped};
-use jiff::Timestamp;
 
 impl Sqlite {
     pub(in crate::store) async fn dossier(
