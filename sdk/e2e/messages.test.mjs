@@ -115,9 +115,7 @@ test("the way back to the shop closes the window and says so", async () => {
   const { page, popup, leave } = await openPopup(stage.merchant.origin, order);
   await checkout.cancel(popup);
   await checkout.on(popup, "cancelled");
-  const closed = popup.waitForEvent("close");
-  await popup.getByText("Voltar à loja").click();
-  await closed;
+  await checkout.goBack(popup);
   const { type, screen, payment } = (await heard(page)).at(-1);
   assert.deepEqual([type, screen, payment.paymentStatus], ["close", "cancelled", "CAN"]);
   assert.ok(page.url().startsWith(`${stage.merchant.origin}/popup`), "the shop stays where it is");

@@ -154,7 +154,7 @@ test("the checkout never leads the shop's window away", async () => {
   const before = page.url();
   await checkout.cancel(popup);
   await checkout.on(popup, "cancelled");
-  await popup.getByText("Voltar à loja").click();
+  await checkout.goBack(popup);
   await page.waitForFunction("calls.length === 1");
   assert.equal(page.url(), before);
   await visitor.leave();

@@ -42,7 +42,7 @@ test("bought with the express wallet", async () => {
   await checkout.pushTo(popup, "900000000");
   await stage.service.advance(3);
   await checkout.look(popup, "paid");
-  await popup.getByText("Voltar à loja").click();
+  await checkout.goBack(popup);
   await isSent(page);
   await leave();
 });
@@ -57,7 +57,7 @@ test("bought with the wallet of the service", async () => {
   await wallet.getByText("Pago", { exact: true }).waitFor();
   await wallet.close();
   await checkout.look(popup, "paid");
-  await popup.getByText("Voltar à loja").click();
+  await checkout.goBack(popup);
   await isSent(page);
   await leave();
 });
@@ -66,7 +66,7 @@ test("bought with a bank reference that is paid the next day", async () => {
   const { context, page, popup, leave } = await atTheTill();
   await checkout.chooseReference(popup);
   const [entity, reference] = await checkout.slip(popup);
-  await popup.getByText("Voltar à loja").click();
+  await checkout.goBack(popup);
   await page.waitForURL(/\/pending/);
   assert.deepEqual(await page.locator("dd").allTextContents(), [
     entity,

@@ -85,3 +85,16 @@ export async function attempts(page) {
 export function slip(page) {
   return page.locator(".slip .figure").allTextContents();
 }
+
+/** The way back to the shop, which closes a window that a shop opened. */
+export async function goBack(popup) {
+  const gone = popup.waitForEvent("close");
+  await popup
+    .getByText("Voltar à loja")
+    .click()
+    .catch((fault) => {
+      // The window may be gone before the click is reported.
+      if (!popup.isClosed()) throw fault;
+    });
+  await gone;
+}
