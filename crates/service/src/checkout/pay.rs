@@ -51,12 +51,12 @@ pub(super) struct Form {
 
 impl Form {
     pub(super) async fn read(app: &App, visit: &Visit, body: Body) -> Result<Self, Box<Response>> {
-        if is_foreign(app, &visit.headers) {
-            return Err(Box::new(ApiError::ForeignOrigin.into_response()));
-        }
         let pairs = read_form(&visit.headers, body)
             .await
             .map_err(|fault| Box::new(fault.into_response()))?;
+        if is_foreign(app, &visit.headers) {
+            return Err(Box::new(ApiError::ForeignOrigin.into_response()));
+        }
         let reference = &visit.dossier.order.reference_number;
         if let Err(limited) = app.limits.checkout_poll(reference) {
             return Err(Box::new(too_many(&visit.headers, visit.options.language, limited)));

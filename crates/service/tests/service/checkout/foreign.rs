@@ -18,9 +18,15 @@ async fn h15_a_form_of_another_type_is_not_read(database: TestDatabase) {
     let form = format!("session={session}&method=FPSOLPG");
     for kind in ["text/plain", "application/json", "multipart/form-data; boundary=x", ""] {
         for verb in ["/pay", "/cancel"] {
-            let (target, headers) = (checkout.at(verb, ""), [("content-type", kind)]);
-            let answer = checkout.service.call(Method::POST, &target, &headers, form.clone()).await;
-            assert_eq!(answer.status, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{verb} {kind}");
+            let target = checkout.at(verb, "");
+            // The type is looked at before the site it comes from.
+            for site in ["same-origin", "cross-site"] {
+                let headers = [("content-type", kind), ("sec-fetch-site", site)];
+                let answer =
+                    checkout.service.call(Method::POST, &target, &headers, form.clone()).await;
+                let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+                assert_eq!(answer.status, status, "{verb} {kind} {site}");
+            }
         }
     }
     assert_eq!(checkout.snapshot().await, before);
