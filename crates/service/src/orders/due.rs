@@ -1,12 +1,14 @@
 //! What the clock brings: deadlines, attempts to follow, simulated rails, queues to read.
 
 use jiff::{SignedDuration, Timestamp};
+use tokio::task::JoinSet;
 
 use super::abandon::abandon;
 use super::expire::expire;
 use super::follow::follow;
 use super::settle;
 use crate::app::App;
+use crate::rails::Rail;
 use crate::store::{Due, DueWork, Received, StoreError};
 
 /// Taken from the store at once; whatever is due stays there until it is done.
@@ -14,15 +16,30 @@ const BATCH: usize = 256;
 /// How often a rail's queue is read.
 const QUEUE_PERIOD: SignedDuration = SignedDuration::from_secs(60);
 
-/// Does all that is due, in the order of its time.
+/// Does all that is due, in the order of its time, and waits for what connectors are asked.
 pub async fn run_due(app: &App) -> Result<(), StoreError> {
+    let mut questions = JoinSet::new();
+    let done = work_off_all(app, &mut questions).await;
+    questions.join_all().await;
+    done
+}
+
+/// The same without waiting: a connector that hangs holds up no deadline. Its questions go on beside.
+pub async fn begin_due(app: &App) -> Result<(), StoreError> {
+    let mut questions = JoinSet::new();
+    let done = work_off_all(app, &mut questions).await;
+    questions.detach_all();
+    done
+}
+
+async fn work_off_all(app: &App, questions: &mut JoinSet<()>) -> Result<(), StoreError> {
     loop {
         let due = app.store.due(app.clock.now(), BATCH).await?;
         let mut failed = 0;
         for item in &due {
-            if let Err(fault) = work_off(app, item).await {
+            if let Err(fault) = work_off(app, item, questions).await {
                 failed += 1;
-                tracing::warn!(%fault, "something due could not be done; it is tried again");
+                warn(&fault);
             }
         }
         // What failed is still there, and would be taken again and again.
@@ -32,17 +49,27 @@ pub async fn run_due(app: &App) -> Result<(), StoreError> {
     }
 }
 
+fn warn(fault: &StoreError) {
+    tracing::warn!(%fault, "something due could not be done; it is tried again");
+}
+
 /// When there is next something to do.
 pub async fn next_due(app: &App) -> Result<Option<Timestamp>, StoreError> {
     let first = app.store.due(Timestamp::MAX, 1).await?;
     Ok(first.first().map(|due| due.at))
 }
 
-async fn work_off(app: &App, due: &Due) -> Result<(), StoreError> {
+async fn work_off(
+    app: &App,
+    due: &Due,
+    questions: &mut JoinSet<()>,
+) -> Result<(), StoreError> {
     match &due.work {
         DueWork::Order(reference) => expire(app, reference).await,
         DueWork::Attempt { id, reference_number } => {
-            follow(app, id, reference_number, due.at).await
+            let question = follow(app, id, reference_number, due.at).await?;
+            beside(questions, question);
+            Ok(())
         }
         DueWork::Visit { reference_number, nonce } => abandon(app, reference_number, nonce).await,
         DueWork::Forecast { id, notice } => {
@@ -50,20 +77,47 @@ async fn work_off(app: &App, due: &Due) -> Result<(), StoreError> {
             settle(app, notice.clone(), "").await?;
             app.store.forget_forecast(*id).await
         }
-        DueWork::Queue { rail } => read_queue(app, rail, due.at).await,
+        DueWork::Queue { rail } => {
+            beside(questions, read_queue(app, rail, due.at).await?);
+            Ok(())
+        }
     }
 }
 
-async fn read_queue(app: &App, name: &str, due_at: Timestamp) -> Result<(), StoreError> {
+fn beside(
+    questions: &mut JoinSet<()>,
+    question: Option<impl Future<Output = Result<(), StoreError>> + Send + 'static>,
+) {
+    if let Some(question) = question {
+        questions.spawn(async move {
+            if let Err(fault) = question.await {
+                warn(&fault);
+            }
+        });
+    }
+}
+
+/// Takes the reading of a queue, to be done beside everything else.
+async fn read_queue(
+    app: &App,
+    name: &str,
+    due_at: Timestamp,
+) -> Result<Option<impl Future<Output = Result<(), StoreError>> + use<>>, StoreError> {
     let next = app.clock.now().saturating_add(QUEUE_PERIOD).unwrap_or(Timestamp::MAX);
     if !app.store.set_queue_due(name, Some(due_at), next).await? {
-        return Ok(());
+        return Ok(None);
     }
-    let Some(rail) = app.rails.named(name) else { return Ok(()) };
+    let Some(rail) = app.rails.named(name).cloned() else { return Ok(None) };
+    // One at a time for each rail and period, whatever else it is asked.
+    let app = app.clone();
+    Ok(Some(async move { drain(&app, &rail).await }))
+}
+
+async fn drain(app: &App, rail: &Rail) -> Result<(), StoreError> {
     let payments = match rail.drain().await {
         Ok(payments) => payments,
         Err(fault) => {
-            tracing::warn!(rail = name, %fault, "the queue of a rail could not be read");
+            tracing::warn!(rail = rail.name(), %fault, "the queue of a rail could not be read");
             return Ok(());
         }
     };
@@ -73,7 +127,7 @@ async fn read_queue(app: &App, name: &str, due_at: Timestamp) -> Result<(), Stor
         debug_assert_ne!(received, Received::Changed);
         // Stored first, acknowledged second.
         if let Err(fault) = rail.ack(&id).await {
-            tracing::warn!(rail = name, %fault, "a payment could not be acknowledged");
+            tracing::warn!(rail = rail.name(), %fault, "a payment could not be acknowledged");
         }
     }
     Ok(())

@@ -1,53 +1,86 @@
 //! An attempt nobody has heard of in time: its rail is asked, and not taken for granted.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::settle;
 use crate::app::App;
 use crate::domain::{
-    About, AttemptId, AttemptState, Notice, PaymentAttempt, Reason, ReferenceNumber, Step, Word,
+    About, AttemptId, AttemptState, Kwanza, Notice, PaymentAttempt, Reason, ReferenceNumber, Step, Word,
 };
-use crate::rails::Outcome;
+use crate::rails::{Line, Outcome, Rail};
 use crate::store::{Received, StoreError};
 
 /// While one node asks, no other does.
 const ASKING: SignedDuration = SignedDuration::from_secs(45);
+/// Until an attempt whose rail has its hands full is looked at again.
+const TURN: SignedDuration = SignedDuration::from_secs(2);
 
+/// Asks where the answer is at hand; else returns the question, to be asked beside everything else.
 pub(super) async fn follow(
     app: &App,
     id: &AttemptId,
     reference: &ReferenceNumber,
     due_at: Timestamp,
-) -> Result<(), StoreError> {
-    let now = app.clock.now();
-    let until = now.saturating_add(ASKING).unwrap_or(Timestamp::MAX);
+) -> Result<Option<impl Future<Output = Result<(), StoreError>> + use<>>, StoreError> {
+    let Some(dossier) = app.store.dossier(reference).await? else { return Ok(None) };
+    let Some(attempt) = dossier.attempt(id) else { return Ok(None) };
+    let rail = app.rails.named(&attempt.rail).cloned();
+    let line = rail.as_ref().map_or(Line::Quick, |rail| rail.line());
+    let away = if matches!(line, Line::Busy) { TURN } else { ASKING };
+    let until = app.clock.now().saturating_add(away).unwrap_or(Timestamp::MAX);
     if !app.store.claim_attempt(id, due_at, until).await? {
-        return Ok(());
+        return Ok(None);
     }
-    let Some(dossier) = app.store.dossier(reference).await? else { return Ok(()) };
-    let Some(attempt) = dossier.attempt(id) else { return Ok(()) };
-    let rail = app.rails.named(&attempt.rail);
-    let outcome = match rail {
-        Some(rail) => rail.query(attempt, dossier.order.terms.amount, now).await,
-        None => Outcome::Unknown,
-    };
-    match outcome {
-        Outcome::Paid { rail_payment_id, amount } => {
-            let notice = Notice {
-                rail: attempt.rail.clone(),
-                raw: format!("query {rail_payment_id}").into_bytes(),
-                rail_payment_id,
-                about: About::Attempt(attempt.id.clone()),
-                word: Word::Paid(amount),
-            };
-            match settle(app, notice, "").await? {
-                // An id the rail has used before: it does not say what became of this attempt.
-                Received::Duplicate => app.store.step(attempt.unknown(now)).await.map(drop),
-                _ => Ok(()),
-            }
+    let question = Question { attempt: attempt.clone(), amount: dossier.order.terms.amount, rail };
+    match line {
+        Line::Quick => question.ask(app).await.map(|()| None),
+        Line::Busy => Ok(None),
+        Line::Slow(held) => {
+            let app = app.clone();
+            Ok(Some(async move {
+                let _held = held;
+                question.ask(&app).await
+            }))
         }
-        Outcome::Refused(reason) => app.store.step(refused(attempt, reason, now)).await.map(drop),
-        Outcome::Unknown => app.store.step(attempt.unknown(now)).await.map(drop),
+    }
+}
+
+struct Question {
+    attempt: PaymentAttempt,
+    amount: Kwanza,
+    rail: Option<Arc<Rail>>,
+}
+
+impl Question {
+    async fn ask(self, app: &App) -> Result<(), StoreError> {
+        let Self { attempt, amount, rail } = self;
+        let now = app.clock.now();
+        let outcome = match rail {
+            Some(rail) => rail.query(&attempt, amount, now).await,
+            None => Outcome::Unknown,
+        };
+        match outcome {
+            Outcome::Paid { rail_payment_id, amount } => {
+                let notice = Notice {
+                    rail: attempt.rail.clone(),
+                    raw: format!("query {rail_payment_id}").into_bytes(),
+                    rail_payment_id,
+                    about: About::Attempt(attempt.id.clone()),
+                    word: Word::Paid(amount),
+                };
+                match settle(app, notice, "").await? {
+                    // An id the rail has used before: it does not say what became of this attempt.
+                    Received::Duplicate => app.store.step(attempt.unknown(now)).await.map(drop),
+                    _ => Ok(()),
+                }
+            }
+            Outcome::Refused(reason) => {
+                app.store.step(refused(&attempt, reason, now)).await.map(drop)
+            }
+            Outcome::Unknown => app.store.step(attempt.unknown(now)).await.map(drop),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ mod settle;
 
 pub use cancel::{Cancelling, cancel};
 pub use create::{CreateError, Creation, OrderRequest, create};
-pub use due::{next_due, run_due};
+pub use due::{begin_due, next_due, run_due};
 pub use expire::{expire, expire_now};
 pub use pay::{Choice, PayError, pay};
 pub use resolve::{Resolution, ResolveError, resolve};

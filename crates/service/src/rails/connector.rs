@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 use url::Url;
 
 use super::wire::{
@@ -21,7 +22,7 @@ use super::wire::{
     NotAuthentic, Signature, StartRequest, StatementLine, StatementReply, StatementRequest, notice,
     sign, verify,
 };
-use super::{Answer, Capabilities, Outcome, Start};
+use super::{Answer, Capabilities, Line, Outcome, Start};
 use crate::config::RailConfig;
 use crate::domain::{Instrument, Notice, PaymentAttempt};
 
@@ -30,6 +31,8 @@ use crate::domain::{Instrument, Notice, PaymentAttempt};
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Questions one connector is asked at once. One that hangs keeps this many tasks, not thousands.
+const QUESTIONS_MAX: usize = 32;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectorError {
@@ -48,6 +51,7 @@ pub struct Connector {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     capabilities: RwLock<Option<Arc<Capabilities>>>,
     calls: std::sync::atomic::AtomicU64,
+    questions: Arc<Semaphore>,
 }
 
 impl Connector {
@@ -75,6 +79,7 @@ impl Connector {
             client,
             capabilities: RwLock::new(None),
             calls: std::sync::atomic::AtomicU64::new(0),
+            questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),
         })
     }
 
@@ -84,6 +89,13 @@ impl Connector {
 
     pub(super) fn capabilities(&self) -> Option<Arc<Capabilities>> {
         self.capabilities.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn line(&self) -> Line {
+        match Arc::clone(&self.questions).try_acquire_owned() {
+            Ok(held) => Line::Slow(held),
+            Err(_) => Line::Busy,
+        }
     }
 
     /// Asks what the rail can do; what was known stays until it answers.

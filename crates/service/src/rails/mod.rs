@@ -8,6 +8,7 @@ mod wire;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::config::RailConfig;
 use crate::domain::{
@@ -91,6 +92,17 @@ pub enum Outcome {
     Unknown,
 }
 
+/// How a rail can be asked something now.
+#[derive(Debug)]
+pub enum Line {
+    /// It answers at once.
+    Quick,
+    /// It may take half a minute; hold this meanwhile.
+    Slow(OwnedSemaphorePermit),
+    /// As many questions are under way as it gets at once.
+    Busy,
+}
+
 pub enum Rail {
     Simulator(Simulator),
     Connector(Box<Connector>),
@@ -109,6 +121,13 @@ impl Rail {
         match self {
             Self::Simulator(simulator) => Some(simulator.capabilities()),
             Self::Connector(connector) => connector.capabilities(),
+        }
+    }
+
+    pub fn line(&self) -> Line {
+        match self {
+            Self::Simulator(_) => Line::Quick,
+            Self::Connector(connector) => connector.line(),
         }
     }
 

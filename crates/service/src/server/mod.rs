@@ -3,10 +3,13 @@
 mod openapi;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 
 use crate::app::App;
 use crate::http::{ApiError, Listener};
@@ -74,8 +77,12 @@ impl Server {
 
     /// Serves until `stop` resolves or a part breaks; requests in progress are finished.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Ended {
-        let house = tokio::spawn(keep_house(self.app.clone()));
-        let clock = tokio::spawn(watch_the_clock(self.app.clone()));
+        let mut chores = JoinSet::new();
+        chores.spawn(keep_house(self.app.clone()));
+        chores.spawn(watch_the_clock(self.app.clone()));
+        for rail in self.app.rails.all() {
+            chores.spawn(ask_rail(self.app.clone(), Arc::clone(rail)));
+        }
         let (stop_delivering, told_to_stop) = oneshot::channel::<()>();
         let mut dispatcher = tokio::spawn(self.dispatcher.run(async {
             let _ = told_to_stop.await;
@@ -90,8 +97,7 @@ impl Server {
             }
         };
         self.listener.serve(self.app.clone(), router(self.app), until).await;
-        house.abort();
-        clock.abort();
+        chores.abort_all();
         if ended == Ended::Stopped {
             // Requests under way are finished and recorded, so that no lease is left behind.
             let _ = stop_delivering.send(());
@@ -118,7 +124,6 @@ fn router(app: App) -> Router {
 async fn keep_house(app: App) {
     let mut directory = tokio::time::interval(DIRECTORY_PERIOD);
     let mut forget = tokio::time::interval(FORGET_PERIOD);
-    let mut rails = tokio::time::interval(RAILS_PERIOD);
     loop {
         tokio::select! {
             _ = directory.tick() => {
@@ -128,7 +133,6 @@ async fn keep_house(app: App) {
                 }
             }
             _ = forget.tick() => app.limits.forget_idle(),
-            _ = rails.tick() => ask_rails(&app).await,
         }
     }
 }
@@ -136,7 +140,7 @@ async fn keep_house(app: App) {
 /// Deadlines, attempts to follow, queues of rails: whatever the clock brings.
 async fn watch_the_clock(app: App) {
     loop {
-        if let Err(fault) = orders::run_due(&app).await {
+        if let Err(fault) = orders::begin_due(&app).await {
             tracing::warn!(%fault, "deadlines wait: the database is not available");
         }
         tokio::time::sleep(CLOCK_PERIOD).await;
@@ -148,10 +152,14 @@ async fn watch_the_clock(app: App) {
     }
 }
 
-/// What the connectors can do now; the queues of those that keep one are read from now on.
-async fn ask_rails(app: &App) {
-    for rail in app.rails.all() {
-        if let Rail::Connector(connector) = &**rail
+/// What a connector can do now; the queue of one that keeps it is read from now on. Each has a task of
+/// its own, so that one that hangs keeps nobody waiting.
+async fn ask_rail(app: App, rail: Arc<Rail>) {
+    let mut period = tokio::time::interval(RAILS_PERIOD);
+    period.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        period.tick().await;
+        if let Rail::Connector(connector) = &*rail
             && let Err(fault) = connector.refresh().await
         {
             tracing::warn!(rail = rail.name(), %fault, "a rail does not say what it can do");

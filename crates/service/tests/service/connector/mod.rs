@@ -2,6 +2,7 @@
 
 mod offers;
 mod queue;
+mod silence;
 mod starts;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};

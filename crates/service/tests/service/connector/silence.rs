@@ -1,0 +1,55 @@
+//! A connector that takes a question and never answers: nobody else waits for it.
+
+use std::sync::Arc;
+
+use svc_service::orders::{self, Choice};
+use tokio::sync::Semaphore;
+
+use super::production;
+use crate::support::*;
+
+on_both_engines! {
+    a_connector_that_hangs_holds_up_no_deadline,
+    a_connector_that_hangs_is_asked_few_questions_at_once,
+}
+
+/// By then a code is asked about, and an order nobody pays is past its deadline.
+const DEADLINE_S: i64 = 24 * 60 * 60;
+/// Of one connector at once.
+const QUESTIONS_MAX: usize = 32;
+
+fn advance_s(paying: &TestPaying, seconds: i64) {
+    paying.app.clock.advance(jiff::SignedDuration::from_secs(seconds));
+}
+
+async fn a_connector_that_hangs_holds_up_no_deadline(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let asked = paying.order("order_asked", 15_000).await;
+    paying.pay(&asked, &Choice::Code).await;
+    let left = paying.order("order_left", 15_000).await;
+    connector.will("query", Reply::Hang(Arc::new(Semaphore::new(0))));
+    advance_s(&paying, DEADLINE_S + 1);
+    orders::begin_due(&paying.app).await.unwrap();
+    connector.wait_for("query", 1).await;
+    advance_s(&paying, 10 * 60 + 1);
+    orders::begin_due(&paying.app).await.unwrap();
+    assert_eq!(paying.stands(&left).await, ("", "CAN"), "while the question is open");
+}
+
+async fn a_connector_that_hangs_is_asked_few_questions_at_once(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    for number in 0..QUESTIONS_MAX + 8 {
+        let order = paying.order(&format!("order_{number}"), 15_000).await;
+        paying.pay(&order, &Choice::Code).await;
+    }
+    connector.will("query", Reply::Hang(Arc::new(Semaphore::new(0))));
+    advance_s(&paying, DEADLINE_S + 1);
+    orders::begin_due(&paying.app).await.unwrap();
+    connector.wait_for("query", QUESTIONS_MAX).await;
+    let next = orders::next_due(&paying.app).await.unwrap().unwrap();
+    let wait = next.duration_since(paying.app.clock.now());
+    assert!((1..=2).contains(&wait.as_secs()), "the others are looked at again soon: {wait:?}");
+    advance_s(&paying, 3);
+    orders::begin_due(&paying.app).await.unwrap();
+    assert_eq!(connector.calls("query").len(), QUESTIONS_MAX);
+}
