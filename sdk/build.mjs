@@ -13,7 +13,7 @@ const checking = process.argv.includes("--check");
 const CHECKOUT_GZIP_BYTES_MAX = 10_000;
 const SDK_GZIP_BYTES_MAX = 6_000;
 
-async function bundle(entry, format) {
+async function bundle(entry, format, legalComments = "none") {
   const built = await build({
     entryPoints: [here(entry)],
     bundle: true,
@@ -21,7 +21,7 @@ async function bundle(entry, format) {
     format,
     // The oldest Android WebView that we promise to work in.
     target: "chrome80",
-    legalComments: "none",
+    legalComments,
     charset: "utf8",
     write: false,
   });
@@ -76,6 +76,9 @@ put(`${assets}checkout.js`, checkout);
 const sdk = await bundle("src/svc.ts", "iife");
 put(`${assets}svc.min.js`, sdk);
 putPacked(`${assets}svc.min.js.br`, sdk);
+// The console's libraries keep their licences in the file.
+put(`${assets}console.js`, await bundle("src/console.ts", "iife", "eof"));
+put(`${assets}uplot.css`, readFileSync(here("node_modules/uplot/dist/uPlot.min.css"), "utf8"));
 put("npm/svc.mjs", await bundle("src/svc.module.ts", "esm"));
 put("npm/svc.d.ts", types());
 

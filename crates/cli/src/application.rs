@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use secrecy::ExposeSecret;
 use serde::Serialize;
 use svc_service::credentials::{self, Takeover};
-use svc_service::domain::{ApplicationUuid, ClientId, PublishableKey};
+use svc_service::domain::{ApplicationUuid, Author, ClientId, PublishableKey};
 use svc_service::store::PendingEvent;
 
 use crate::output;
@@ -134,7 +134,8 @@ async fn rotate(args: Rotate) -> anyhow::Result<()> {
     let app = open(&args.data).await?;
     let uuid = application_uuid(&args.application)?;
     let takeover = Takeover { switch_after: args.switch_after, overlap: args.overlap };
-    let secret = credentials::rotate_webhook_secret(&app, &uuid, takeover).await?;
+    let secret =
+        credentials::rotate_webhook_secret(&app, &uuid, takeover, &Author::command_line()).await?;
     print(args.json, &PublishableKey::new(app.environment, uuid), secret.expose_secret());
     Ok(())
 }

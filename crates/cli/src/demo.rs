@@ -4,13 +4,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use svc_service::app::App;
 use svc_service::config::Config;
-use svc_service::credentials;
-use svc_service::domain::ClientId;
+use svc_service::domain::{Author, ClientId, Login, Role};
 use svc_service::server::Server;
 use svc_service::store::Database;
+use svc_service::{console, credentials};
 
 use svc_merchant::{Settings, Shop};
 
@@ -42,6 +43,7 @@ struct Ready<'a> {
     base_url: &'a str,
     sdk_url: &'a str,
     shop_url: &'a str,
+    console_url: &'a str,
     #[serde(flatten)]
     credentials: &'a Credentials,
 }
@@ -58,16 +60,18 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let base_url = serve::base_url(&app, &server);
     let shop = open_shop(shop(&base_url, &credentials, &args.data)?, &args).await?;
     let shop_url = format!("http://{}", shop.address());
+    let console_url = format!("{base_url}{}", console_entry(&app).await?.expose_secret());
     let stop = serve::StopSignals::listen()?;
     if args.json {
         output::json(&Ready {
             base_url: &base_url,
             sdk_url: &base_url,
             shop_url: &shop_url,
+            console_url: &console_url,
             credentials: &credentials,
         });
     } else {
-        output::line(summary(&base_url, &shop_url, &credentials, &look(&args.data)?));
+        output::line(summary(&base_url, &shop_url, &console_url, &credentials, &look(&args.data)?));
     }
     let (close, closed) = tokio::sync::oneshot::channel::<()>();
     let shop = tokio::spawn(shop.run(async {
@@ -77,6 +81,15 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     drop(close);
     let _ = shop.await;
     ended
+}
+
+/// A link that signs in the demo's operator; each start has its own.
+async fn console_entry(app: &App) -> anyhow::Result<SecretString> {
+    let login = Login::parse("demo")?;
+    if app.store.person_by_login(&login).await?.is_none() {
+        console::invite(app, &login, None, Role::Owner, &Author::command_line()).await?;
+    }
+    Ok(console::entry(app, &login).await?.path)
 }
 
 /// Where it was asked for; else where newcomers look for it; else wherever there is room.
@@ -148,7 +161,13 @@ fn look(data: &Path) -> std::io::Result<String> {
     Ok(format!("{program} webhook list --database {}", quoted(&database)))
 }
 
-fn summary(base_url: &str, shop_url: &str, credentials: &Credentials, look: &str) -> String {
+fn summary(
+    base_url: &str,
+    shop_url: &str,
+    console_url: &str,
+    credentials: &Credentials,
+    look: &str,
+) -> String {
     let Credentials { client_id, client_secret, publishable_key, application_uuid, webhook_secret } =
         credentials;
     let title = output::bold("The sandbox is ready.");
@@ -157,6 +176,7 @@ fn summary(base_url: &str, shop_url: &str, credentials: &Credentials, look: &str
         r#"{title}  {base_url}   API: {base_url}/docs   Stop: Ctrl-C
 
   Buy something:  {shop_url}
+  See it happen:  {console_url}
   Phone numbers:  900000000 pays, 900002001 has no money, 900003000 refuses; any other pays
   Reference:      pay it at {base_url}/sandbox/atm
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use svc_service::app::App;
-use svc_service::domain::{ExceptionKind, ReferenceNumber};
+use svc_service::domain::{Actor, Author, ExceptionKind, ReferenceNumber};
 use svc_service::orders::{self, Resolution};
 use svc_service::store::{ExceptionFilter, ExceptionRecord};
 
@@ -157,7 +157,8 @@ async fn resolve(args: Resolve) -> anyhow::Result<()> {
         How { refund: true, .. } => Resolution::Refund,
         How { .. } => Resolution::Dismiss,
     };
-    let resolved = orders::resolve(&app, args.id, how, &args.operator, &args.reason).await?;
+    let by = Author { actor: Actor::Operator(args.operator.clone()), request_id: String::new() };
+    let resolved = orders::resolve(&app, args.id, how, &by, &args.reason).await?;
     let view = view(&resolved);
     if args.json {
         output::json(&view);

@@ -1,6 +1,7 @@
 //! `svc`: the whole payment service and its tools in one binary.
 
 mod application;
+mod audit;
 mod backup;
 mod demo;
 mod exception;
@@ -8,6 +9,7 @@ mod keygen;
 mod log;
 mod merchant;
 mod migrate;
+mod operator;
 mod order;
 mod output;
 mod partner;
@@ -60,6 +62,12 @@ enum Command {
     /// List and resolve money that fits no order
     #[command(subcommand)]
     Exception(exception::Command),
+    /// Let people into the console, and out again
+    #[command(subcommand)]
+    Operator(operator::Command),
+    /// Check and list the history of who did what
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// Act as a payer, move the clock, disturb webhooks: with a merchant's variables
     Sandbox(sandbox::Args),
     /// Run the reference shop against a service
@@ -97,6 +105,8 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Webhook(command) => webhook::run(command).await,
         Command::Order(command) => order::run(command).await,
         Command::Exception(command) => exception::run(command).await,
+        Command::Operator(command) => operator::run(command).await,
+        Command::Audit(command) => audit::run(command).await,
         Command::Sandbox(args) => sandbox::run(args).await,
         Command::Merchant(args) => merchant::run(args).await,
         Command::Migrate(args) => migrate::run(args).await,

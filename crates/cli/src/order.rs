@@ -3,8 +3,10 @@
 use anyhow::{anyhow, bail};
 use serde::Serialize;
 use svc_service::app::App;
-use svc_service::domain::{Actor, CancelReason, Dossier, PaymentAttempt, Reason, ReferenceNumber};
-use svc_service::orders::{self, Cancelling, Request};
+use svc_service::domain::{
+    Actor, Author, CancelReason, Dossier, PaymentAttempt, Reason, ReferenceNumber,
+};
+use svc_service::orders::{self, Cancelling};
 use svc_service::store::AuditRow;
 
 use crate::output;
@@ -105,7 +107,7 @@ async fn cancel(args: Cancel) -> anyhow::Result<()> {
     if app.store.dossier(&reference).await?.is_none() {
         bail!("there is no order {}", reference.as_str());
     }
-    let request = Request { actor: Actor::Operator(args.operator), request_id: String::new() };
+    let request = Author { actor: Actor::Operator(args.operator), request_id: String::new() };
     match orders::cancel(&app, &reference, CancelReason::Operator, &request).await? {
         Cancelling::Settled(status) => {
             output::line(format_args!("The order is {}.", status.code()));

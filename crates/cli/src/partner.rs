@@ -5,7 +5,7 @@ use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 use svc_service::app::App;
 use svc_service::credentials::{self, Issued};
-use svc_service::domain::{ClientId, PublishableKey};
+use svc_service::domain::{Author, ClientId, PublishableKey};
 use svc_service::store::{Application, Directory, Partner, PartnerState};
 
 use crate::output;
@@ -187,14 +187,16 @@ async fn show(args: One) -> anyhow::Result<()> {
 async fn set_state(args: One, state: PartnerState) -> anyhow::Result<()> {
     let app = open(&args.data).await?;
     let client = ClientId::parse(args.client_id.clone())?;
-    app.store.set_partner_state(&client, state, app.clock.now()).await?;
+    app.store.set_partner_state(&client, state, app.clock.now(), &Author::command_line()).await?;
     print_one(&app, &args.client_id, args.json).await
 }
 
 async fn rotate(args: Rotate) -> anyhow::Result<()> {
     let app = open(&args.data).await?;
     let client = ClientId::parse(args.client_id.clone())?;
-    let secret = credentials::rotate_client_secret(&app, &client, args.overlap).await?;
+    let secret =
+        credentials::rotate_client_secret(&app, &client, args.overlap, &Author::command_line())
+            .await?;
     if args.json {
         output::json(&NewSecret {
             client_id: &args.client_id,

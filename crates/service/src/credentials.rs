@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::app::App;
-use crate::domain::{ApplicationUuid, ClientId, PublishableKey};
+use crate::domain::{ApplicationUuid, Author, ClientId, PublishableKey};
 use crate::store::{
     NewApplication, NewPartner, PendingEvent, Rotation, StoreError, WebhookRotation,
 };
@@ -47,10 +47,11 @@ pub async fn rotate_client_secret(
     app: &App,
     client: &ClientId,
     overlap: SignedDuration,
+    by: &Author,
 ) -> Result<SecretString, StoreError> {
     let secret = client_secret(app);
     let hash = app.keys.hash(secret.expose_secret());
-    app.store.rotate_partner_secret(client, rotation(app, hash, overlap)).await?;
+    app.store.rotate_partner_secret(client, rotation(app, hash, overlap, by)).await?;
     Ok(secret)
 }
 
@@ -80,6 +81,7 @@ pub async fn rotate_webhook_secret(
     app: &App,
     application: &ApplicationUuid,
     takeover: Takeover,
+    by: &Author,
 ) -> Result<SecretString, StoreError> {
     if takeover.switch_after > takeover.overlap {
         return Err(StoreError::Refused(
@@ -88,13 +90,13 @@ pub async fn rotate_webhook_secret(
                 .into(),
         ));
     }
-    let secret = webhook_secret(app);
-    let Rotation { secret: sealed, previous_until, at } =
-        rotation(app, app.keys.seal(secret.expose_secret(), app.random.bytes()), takeover.overlap);
+    let issued = webhook_secret(app);
+    let sealed = app.keys.seal(issued.expose_secret(), app.random.bytes());
+    let Rotation { secret, previous_until, at, by } = rotation(app, sealed, takeover.overlap, by);
     let switch_at = at.saturating_add(takeover.switch_after).unwrap_or(at);
-    let rotation = WebhookRotation { secret: sealed, switch_at, previous_until, at };
+    let rotation = WebhookRotation { secret, switch_at, previous_until, at, by };
     app.store.rotate_webhook_secret(application.as_str(), rotation).await?;
-    Ok(secret)
+    Ok(issued)
 }
 
 fn new_application(
@@ -118,10 +120,10 @@ fn new_application(
     (application, IssuedApplication { publishable_key, webhook_secret })
 }
 
-fn rotation(app: &App, secret: Vec<u8>, overlap: SignedDuration) -> Rotation {
+fn rotation(app: &App, secret: Vec<u8>, overlap: SignedDuration, by: &Author) -> Rotation {
     let at = app.clock.now();
     let previous_until = at.saturating_add(overlap).unwrap_or(at);
-    Rotation { secret, previous_until, at }
+    Rotation { secret, previous_until, at, by: by.clone() }
 }
 
 /// The prefix lets scanners of leaked secrets recognise it.

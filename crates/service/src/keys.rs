@@ -10,6 +10,7 @@ pub struct Keys {
     seal: aead::LessSafeKey,
     token: [u8; KEY_BYTES],
     checkout: hmac::Key,
+    history: hmac::Key,
     /// Names the master key inside every sealed record and token.
     id: [u8; ID_BYTES],
 }
@@ -43,6 +44,7 @@ impl Keys {
             seal: aead::LessSafeKey::new(seal),
             token: expand(&prk, b"token"),
             checkout: hmac::Key::new(hmac::HMAC_SHA256, &expand::<KEY_BYTES>(&prk, b"checkout")),
+            history: hmac::Key::new(hmac::HMAC_SHA256, &expand::<KEY_BYTES>(&prk, b"history")),
             id: expand(&prk, b"id"),
         })
     }
@@ -96,6 +98,11 @@ impl Keys {
     /// In constant time.
     pub(crate) fn is_session(&self, session: &[u8], signature: &[u8]) -> bool {
         hmac::verify(&self.checkout, session, signature).is_ok()
+    }
+
+    /// The seal of a stretch of the history.
+    pub(crate) fn seal_history(&self, rows: &[u8]) -> Vec<u8> {
+        hmac::sign(&self.history, rows).as_ref().to_vec()
     }
 
     pub(crate) fn token_key(&self) -> &[u8] {

@@ -3,8 +3,10 @@
 //! Each module is a room; ARCHITECTURE.md draws who may import whom, and a tidy test holds it.
 
 pub mod app;
+pub mod audit;
 mod checkout;
 pub mod config;
+pub mod console;
 pub mod credentials;
 pub mod domain;
 mod http;

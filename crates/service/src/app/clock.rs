@@ -29,6 +29,11 @@ impl Clock {
         Timestamp::from_millisecond(base.saturating_add(ahead)).unwrap_or(Timestamp::MAX)
     }
 
+    /// The machine's own time, however far a sandbox was moved: for what belongs to people, not orders.
+    pub fn machine_now(&self) -> Timestamp {
+        self.now().saturating_sub(self.ahead()).unwrap_or(Timestamp::MIN)
+    }
+
     pub fn advance(&self, by: SignedDuration) {
         let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX).max(0);
         self.ahead_ms.fetch_add(by_ms, Ordering::AcqRel);

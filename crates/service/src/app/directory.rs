@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::domain::{ApplicationId, ApplicationUuid, ClientId};
+use crate::domain::{ApplicationId, ApplicationUuid, ClientId, PartnerId};
 use crate::store::{Application, Directory, Partner, Result, Store};
 
 pub struct DirectoryCache {
@@ -31,6 +31,18 @@ impl Known {
 
     pub fn application(&self, uuid: &ApplicationUuid) -> Option<&Arc<Application>> {
         self.applications.get(uuid)
+    }
+
+    pub fn partners(&self) -> impl Iterator<Item = &Arc<Partner>> {
+        self.partners.values()
+    }
+
+    pub fn applications(&self) -> impl Iterator<Item = &Arc<Application>> {
+        self.applications.values()
+    }
+
+    pub fn partner_by_id(&self, id: PartnerId) -> Option<&Arc<Partner>> {
+        self.partners.values().find(|partner| partner.id == id)
     }
 
     pub fn application_by_id(&self, id: ApplicationId) -> Option<&Arc<Application>> {

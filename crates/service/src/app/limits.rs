@@ -17,6 +17,10 @@ pub struct Limited {
     pub retry_after_s: u64,
 }
 
+/// For one login and address, and for one address.
+const SIGN_INS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(10).expect("not zero");
+const SIGN_INS_OF_ADDRESS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).expect("not zero");
+
 type Buckets<K> = RateLimiter<K, DashMapStateStore<K>, DefaultClock>;
 
 pub struct RateLimits {
@@ -28,6 +32,8 @@ pub struct RateLimits {
     order_queries: Buckets<u64>,
     checkout_misses: Buckets<IpAddr>,
     checkout_polls: Buckets<u64>,
+    sign_ins: Buckets<u64>,
+    sign_in_addresses: Buckets<IpAddr>,
 }
 
 impl RateLimits {
@@ -53,6 +59,8 @@ impl RateLimits {
             checkout_polls: buckets(Quota::per_second(at_least_one(
                 limits.checkout_polls_per_second,
             ))),
+            sign_ins: buckets(Quota::per_minute(SIGN_INS_PER_MINUTE)),
+            sign_in_addresses: buckets(Quota::per_minute(SIGN_INS_OF_ADDRESS_PER_MINUTE)),
             clock,
         }
     }
@@ -82,6 +90,13 @@ impl RateLimits {
         self.spend(&self.order_queries, &self.hasher.hash_one((partner, order)))
     }
 
+    /// Counts a try to sign in to the console: each costs an expensive hash.
+    pub fn sign_in(&self, login: &str, from: IpAddr) -> Result<(), Limited> {
+        let from = network(from);
+        self.spend(&self.sign_in_addresses, &from)?;
+        self.spend(&self.sign_ins, &self.hasher.hash_one((login, from)))
+    }
+
     /// Counts a checkout page that does not exist: somebody may be guessing.
     pub fn checkout_miss(&self, from: IpAddr) -> Result<(), Limited> {
         self.spend(&self.checkout_misses, &network(from))
@@ -100,6 +115,8 @@ impl RateLimits {
         self.order_queries.retain_recent();
         self.checkout_misses.retain_recent();
         self.checkout_polls.retain_recent();
+        self.sign_ins.retain_recent();
+        self.sign_in_addresses.retain_recent();
     }
 
     fn spend<K: std::hash::Hash + Eq + Clone>(

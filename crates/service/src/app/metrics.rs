@@ -36,7 +36,7 @@ const WEBHOOK_OUTCOMES: [&str; 9] =
     ["delivered", "status", "timeout", "connect", "tls", "dns", "refused", "broken", "unsigned"];
 
 /// The routes by which requests are counted; whatever else is asked for is the last one.
-pub const ROUTES: [&str; 17] = [
+pub const ROUTES: [&str; 18] = [
     "/svcpartner/createPaymentOrder",
     "/svcpartner/paymentByExternalTransaction",
     "/token",
@@ -48,6 +48,7 @@ pub const ROUTES: [&str; 17] = [
     "/sdks",
     "/rails",
     "/sandbox",
+    "/console",
     "/livez",
     "/readyz",
     "/metrics",
@@ -55,6 +56,9 @@ pub const ROUTES: [&str; 17] = [
     "/docs",
     "other",
 ];
+
+/// The first so many are the calls of partners.
+pub const PARTNER_ROUTES: usize = 7;
 
 /// Looked up once: a request must not pay for finding its counters by name.
 struct RouteMetrics {

@@ -4,8 +4,10 @@ mod clock;
 mod directory;
 mod limits;
 mod metrics;
+mod news;
 mod outbox_bell;
 mod random;
+mod request_log;
 mod tokens;
 
 use std::ops::Deref;
@@ -14,9 +16,11 @@ use std::sync::Arc;
 pub use clock::Clock;
 pub use directory::{DirectoryCache, Known};
 pub use limits::{Limited, RateLimits};
-pub use metrics::{Metrics, ROUTES};
+pub use metrics::{Metrics, PARTNER_ROUTES, ROUTES};
+pub use news::News;
 pub use outbox_bell::OutboxBell;
 pub use random::Random;
+pub use request_log::{RequestLog, Trace};
 pub use tokens::{Token, TokenCache};
 
 use crate::config::{Config, ConfigError};
@@ -45,6 +49,8 @@ pub struct Tools {
     pub tokens: TokenCache,
     pub limits: RateLimits,
     pub metrics: Metrics,
+    pub request_log: RequestLog,
+    pub news: News,
 }
 
 impl Deref for App {
@@ -108,6 +114,8 @@ impl App {
             directory,
             tokens: TokenCache::default(),
             metrics,
+            request_log: RequestLog::default(),
+            news: News::default(),
         })))
     }
 }

@@ -9,14 +9,14 @@ use super::pay::{Form, anew, see_page};
 use super::view;
 use super::visit::Visit;
 use crate::app::App;
-use crate::domain::{Actor, CancelReason, Status};
-use crate::orders::{self, Cancelling, Request};
+use crate::domain::{Actor, Author, CancelReason, Status};
+use crate::orders::{self, Cancelling};
 
 pub(super) async fn cancel(State(app): State<App>, visit: Visit, body: Body) -> Response {
     if let Err(refused) = Form::read(&app, &visit, body).await {
         return *refused;
     }
-    let request = Request { actor: Actor::Payer, request_id: visit.exchange.request_id.clone() };
+    let request = Author { actor: Actor::Payer, request_id: visit.exchange.request_id.clone() };
     let reference = &visit.dossier.order.reference_number;
     match orders::cancel(&app, reference, CancelReason::Payer, &request).await {
         Ok(Cancelling::Waits | Cancelling::Settled(Status::Cancelled)) => see_page(&visit),

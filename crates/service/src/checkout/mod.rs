@@ -5,7 +5,6 @@
 
 mod assets;
 mod cancel;
-mod format;
 mod page;
 mod pay;
 mod presence;
@@ -23,7 +22,6 @@ use crate::app::App;
 
 // The sandbox's pages look like these.
 pub(crate) use assets::css_url;
-pub(crate) use format::money;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()

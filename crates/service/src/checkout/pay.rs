@@ -10,9 +10,9 @@ use super::session::Session;
 use super::view::{self, Typed, render};
 use super::visit::{Visit, too_many};
 use crate::app::App;
-use crate::domain::{Actor, PaymentMethod, PhoneNumber};
+use crate::domain::{Actor, Author, PaymentMethod, PhoneNumber};
 use crate::http::{ApiError, is_foreign, read_form};
-use crate::orders::{self, Choice, PayError, Request};
+use crate::orders::{self, Choice, PayError};
 
 pub(super) async fn pay(State(app): State<App>, visit: Visit, body: Body) -> Response {
     let form = match Form::read(&app, &visit, body).await {
@@ -29,7 +29,7 @@ pub(super) async fn pay(State(app): State<App>, visit: Visit, body: Body) -> Res
             return render(&app, &visit, StatusCode::UNPROCESSABLE_ENTITY, &Typed::default());
         }
     };
-    let request = Request { actor: Actor::Payer, request_id: visit.exchange.request_id.clone() };
+    let request = Author { actor: Actor::Payer, request_id: visit.exchange.request_id.clone() };
     let reference = &visit.dossier.order.reference_number;
     match orders::pay(&app, reference, &choice, &request).await {
         Ok(_) => see_page(&visit),

@@ -8,7 +8,6 @@ use serde_json::json;
 use url::Url;
 
 use super::assets::{css_url, js_url};
-use super::format::{luanda_time, money, qr};
 use super::screen::{Screen, screen, version};
 use super::session::Session;
 use super::texts::Texts;
@@ -17,7 +16,9 @@ use crate::app::App;
 use crate::domain::{
     AttemptState, Dossier, Environment, Instrument, PaymentAttempt, PaymentMethod, Reason, Status,
 };
-use crate::http::{ApiError, Language, origin_of, own_origin, page_response, protect};
+use crate::http::{
+    ApiError, Language, luanda_time, money, origin_of, own_origin, page_response, protect, qr,
+};
 
 #[derive(Template)]
 #[template(path = "checkout/page.html")]

@@ -99,6 +99,14 @@ impl ReferenceNumber {
         Self(text)
     }
 
+    /// Not after any reference of this moment or later: a range of times is a range of references.
+    pub fn lowest_at(at: Timestamp) -> String {
+        const TIME_CHARS: usize = 10;
+        let mut lowest = Self::assign(at, [0; 10]).0;
+        lowest.truncate(TIME_CHARS);
+        lowest
+    }
+
     pub fn parse(text: &str) -> Result<Self, IdIssue> {
         let shaped = text.len() == Self::CHARS
             && text.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase());

@@ -13,6 +13,7 @@ mod method;
 mod money;
 mod notice;
 mod order;
+mod person;
 mod phone;
 mod retry;
 mod text;
@@ -35,8 +36,10 @@ pub use method::PaymentMethod;
 pub use money::{Centimos, Kwanza, MoneyIssue, Quantity};
 pub use notice::{About, Effect, ExceptionKind, Notice, Word, weigh};
 pub use order::{
-    Actor, CancelReason, Change, NewOrder, Order, Pending, Proof, Refusal, Stamp, Status, Terms,
+    Actor, Author, CancelReason, Change, NewOrder, Order, Pending, Proof, Refusal, Stamp, Status,
+    Terms,
 };
+pub use person::{Login, NotALogin, Permission, Role, may};
 pub use phone::{NotAPhone, PhoneNumber};
 pub use retry::{ATTEMPTS_MIN, RETRY_HORIZON, Retry, next_retry};
 pub use text::{Label, PayerId, TextIssue};

@@ -191,6 +191,8 @@ pub enum Actor {
     Payer,
     Partner,
     Operator(String),
+    /// Somebody who signs in for a partner.
+    User(String),
     Rail(String),
     Service,
 }
@@ -201,9 +203,29 @@ impl std::fmt::Display for Actor {
             Self::Payer => f.write_str("payer"),
             Self::Partner => f.write_str("partner"),
             Self::Operator(name) => write!(f, "operator:{name}"),
+            Self::User(name) => write!(f, "user:{name}"),
             Self::Rail(name) => write!(f, "rail:{name}"),
             Self::Service => f.write_str("service"),
         }
+    }
+}
+
+/// Who wants a change, as the audit row will tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Author {
+    pub actor: Actor,
+    pub request_id: String,
+}
+
+impl Author {
+    /// What the service does of its own accord.
+    pub fn service() -> Self {
+        Self { actor: Actor::Service, request_id: String::new() }
+    }
+
+    /// Whoever may run commands on the machine.
+    pub fn command_line() -> Self {
+        Self { actor: Actor::Operator("cli".into()), request_id: String::new() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -16,8 +17,9 @@ use super::error::{ApiError, FieldFault};
 use super::language::Language;
 use super::messages::message;
 use super::reply::json;
-use crate::app::{App, ROUTES};
+use crate::app::{App, PARTNER_ROUTES, ROUTES, Trace};
 use crate::domain::Environment;
+use crate::store::LoggedRequest;
 
 /// Longest target we read; the path and query of every call fit in a small part of it.
 const URI_BYTES_MAX: usize = 4_096;
@@ -33,6 +35,8 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) struct Exchange {
     pub request_id: String,
     pub from: IpAddr,
+    /// Where the request log hears more of this request.
+    pub trace: Option<Arc<Trace>>,
 }
 
 /// Every error of this API (spec 7).
@@ -79,7 +83,10 @@ pub(crate) async fn answer(
     let from = client_address(&app, from, request.headers());
     let too_long =
         request.uri().path_and_query().is_some_and(|target| target.as_str().len() > URI_BYTES_MAX);
-    request.extensions_mut().insert(Exchange { request_id: request_id.clone(), from });
+    let trace = if route < PARTNER_ROUTES { app.request_log.trace() } else { None };
+    let exchange = Exchange { request_id: request_id.clone(), from, trace: trace.clone() };
+    let method = request.method().clone();
+    request.extensions_mut().insert(exchange);
 
     let mut response = if too_long {
         ApiError::UriTooLong.into_response()
@@ -92,7 +99,9 @@ pub(crate) async fn answer(
             Err(_) => ApiError::StorageUnavailable("no answer in time".into()).into_response(),
         }
     };
-    if let Some(error) = response.extensions_mut().remove::<ApiError>() {
+    let error = response.extensions_mut().remove::<ApiError>();
+    let word = error.as_ref().map(|error| error.table().1);
+    if let Some(error) = error {
         log_failure(&error, ROUTES[route], &request_id);
         response = render(&error, &response, wanted.as_ref(), &request_id, ROUTES[route]);
     }
@@ -106,6 +115,22 @@ pub(crate) async fn answer(
     }
     let took = watch.elapsed();
     app.metrics.request(route, status, took);
+    if route < PARTNER_ROUTES
+        && (trace.is_some() || (status >= 400 && app.request_log.takes_refusal()))
+    {
+        let traced = trace.map(|trace| trace.read()).unwrap_or_default();
+        app.request_log.note(LoggedRequest {
+            request_id: request_id.clone(),
+            at: app.clock.now(),
+            partner: traced.partner,
+            method: method.to_string(),
+            path: ROUTES[route].to_owned(),
+            status,
+            error: word.map(str::to_owned),
+            took_us: i64::try_from(took.as_micros()).unwrap_or(i64::MAX),
+            body: traced.body,
+        });
+    }
     tracing::debug!(
         route = ROUTES[route],
         status,

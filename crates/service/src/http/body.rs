@@ -10,8 +10,10 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use tokio::time::error::Elapsed;
 
+use super::answer::Exchange;
 use super::error::{ApiError, FieldFault, TokenFault};
 use super::messages::Issue;
+use super::redact::redacted;
 
 pub(crate) const JSON_BYTES_MAX: usize = 64 * 1024;
 pub(crate) const FORM_BYTES_MAX: usize = 8 * 1024;
@@ -28,6 +30,9 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
         let (parts, body) = request.into_parts();
         expect_type(&parts.headers, "application/json")?;
         let bytes = read(&parts.headers, body, JSON_BYTES_MAX).await?;
+        if let Some(trace) = parts.extensions.get::<Exchange>().and_then(|e| e.trace.as_ref()) {
+            trace.body(redacted(&bytes));
+        }
         // serde would also take a list of the values in the order of the fields.
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return Err(ApiError::InvalidBody(vec![FieldFault::new(

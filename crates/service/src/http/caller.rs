@@ -6,6 +6,7 @@ use axum::extract::FromRequestParts;
 use axum::http::{HeaderMap, header, request::Parts};
 
 use super::access_token::AccessTokens;
+use super::answer::Exchange;
 use super::error::ApiError;
 use crate::app::{App, Known};
 use crate::domain::ApplicationUuid;
@@ -36,6 +37,9 @@ impl FromRequestParts<App> for Caller {
                 current(&*app.directory.refresh(&app.store).await?).ok_or(ApiError::InvalidToken)?
             }
         };
+        if let Some(trace) = parts.extensions.get::<Exchange>().and_then(|e| e.trace.as_ref()) {
+            trace.partner(partner.id);
+        }
         app.limits.partner_request(partner.id)?;
         Ok(Self { partner })
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -140,9 +141,9 @@ async fn serve_connection(
         move |request: hyper::Request<Incoming>| {
             let (app, router, activity) = (app.clone(), router.clone(), Arc::clone(&activity));
             async move {
-                let _busy = activity.begin();
+                let busy = Busy::begin(&activity);
                 let answer = answer(app, router, peer, request.map(Body::new)).await;
-                Ok::<_, std::convert::Infallible>(answer)
+                Ok::<_, std::convert::Infallible>(busy.until_sent(answer))
             }
         }
     });
@@ -176,16 +177,33 @@ struct Activity {
     ended: AtomicU64,
 }
 
-struct Busy<'a>(&'a Activity);
+/// Marks an answer whose body goes on for long: its connection is in use until that ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Streaming;
 
-impl Activity {
-    fn begin(&self) -> Busy<'_> {
-        self.begun.fetch_add(1, Ordering::Relaxed);
-        Busy(self)
+struct Busy(Arc<Activity>);
+
+impl Busy {
+    fn begin(activity: &Arc<Activity>) -> Self {
+        activity.begun.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(activity))
+    }
+
+    /// Until the body has ended, where that may take long.
+    fn until_sent(self, answer: hyper::Response<Body>) -> hyper::Response<Body> {
+        if answer.extensions().get::<Streaming>().is_none() {
+            return answer;
+        }
+        answer.map(|body| {
+            Body::new(body.map_frame(move |frame| {
+                let _busy = &self;
+                frame
+            }))
+        })
     }
 }
 
-impl Drop for Busy<'_> {
+impl Drop for Busy {
     fn drop(&mut self) {
         self.0.ended.fetch_add(1, Ordering::Relaxed);
     }

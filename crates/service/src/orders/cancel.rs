@@ -1,8 +1,8 @@
 //! Cancelling an order (spec 3): final, and never while money may be moving.
 
-use super::{Landed, Request, commit, stamp, withdraw};
+use super::{Landed, commit, stamp, withdraw};
 use crate::app::App;
-use crate::domain::{CancelReason, ReferenceNumber, Status};
+use crate::domain::{Author, CancelReason, ReferenceNumber, Status};
 use crate::store::StoreError;
 
 /// What became of a wish to cancel.
@@ -21,7 +21,7 @@ pub async fn cancel(
     app: &App,
     reference: &ReferenceNumber,
     reason: CancelReason,
-    request: &Request,
+    request: &Author,
 ) -> Result<Cancelling, StoreError> {
     for _ in 0..TRIES {
         let dossier =

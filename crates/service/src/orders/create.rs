@@ -46,6 +46,7 @@ pub async fn create(app: &App, request: OrderRequest) -> Result<Creation, Create
         match app.store.create_order(new).await? {
             Created::New(order) => {
                 app.metrics.orders_created.increment(1);
+                app.news.tell();
                 if let Some(lane) = announced {
                     app.outbox_bell.ring(lane);
                 }

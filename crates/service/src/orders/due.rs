@@ -59,11 +59,7 @@ pub async fn next_due(app: &App) -> Result<Option<Timestamp>, StoreError> {
     Ok(first.first().map(|due| due.at))
 }
 
-async fn work_off(
-    app: &App,
-    due: &Due,
-    questions: &mut JoinSet<()>,
-) -> Result<(), StoreError> {
+async fn work_off(app: &App, due: &Due, questions: &mut JoinSet<()>) -> Result<(), StoreError> {
     match &due.work {
         DueWork::Order(reference) => expire(app, reference).await,
         DueWork::Attempt { id, reference_number } => {

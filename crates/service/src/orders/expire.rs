@@ -3,9 +3,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Cancelling, Request, cancel, withdraw};
+use super::{Cancelling, cancel, withdraw};
 use crate::app::App;
-use crate::domain::{Deadline, Environment, ReferenceNumber};
+use crate::domain::{Author, Deadline, Environment, ReferenceNumber};
 use crate::store::StoreError;
 
 /// For money that was paid in time and is on its way.
@@ -31,7 +31,7 @@ pub async fn expire(app: &App, reference: &ReferenceNumber) -> Result<(), StoreE
         }
         Ok(Deadline::Wait { until }) => app.store.postpone(reference, until, Some(now)).await,
         Ok(Deadline::Cancel(reason)) => {
-            let outcome = cancel(app, reference, reason, &Request::service()).await?;
+            let outcome = cancel(app, reference, reason, &Author::service()).await?;
             if outcome == Cancelling::Waits {
                 // An attempt slipped in; its end wakes the order.
                 app.store.postpone(reference, later(now), None).await?;

@@ -7,7 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::settle;
 use crate::app::App;
 use crate::domain::{
-    About, AttemptId, AttemptState, Kwanza, Notice, PaymentAttempt, Reason, ReferenceNumber, Step, Word,
+    About, AttemptId, AttemptState, Kwanza, Notice, PaymentAttempt, Reason, ReferenceNumber, Step,
+    Word,
 };
 use crate::rails::{Line, Outcome, Rail};
 use crate::store::{Received, StoreError};

@@ -20,25 +20,11 @@ pub use settle::settle;
 
 use crate::app::App;
 use crate::domain::{
-    Actor, AttemptId, Change, Dossier, EventId, Lane, PaymentAttempt, PaymentMethod, Stamp, Status,
+    AttemptId, Author, Change, Dossier, EventId, Lane, PaymentAttempt, PaymentMethod, Stamp, Status,
 };
 use crate::store::{Committed, StoreError};
 
-/// Who wants a change, as the audit row will tell.
-#[derive(Clone, Debug)]
-pub struct Request {
-    pub actor: Actor,
-    pub request_id: String,
-}
-
-impl Request {
-    /// What the service does of its own accord.
-    pub fn service() -> Self {
-        Self { actor: Actor::Service, request_id: String::new() }
-    }
-}
-
-fn stamp(app: &App, request: &Request) -> Stamp {
+fn stamp(app: &App, request: &Author) -> Stamp {
     let at = app.clock.now();
     Stamp {
         at,
@@ -73,6 +59,7 @@ async fn commit(app: &App, change: Change) -> Result<Landed, StoreError> {
 fn landed(app: &App, to: Status, lane: Lane) {
     app.metrics.transition(to);
     app.outbox_bell.ring(lane);
+    app.news.tell();
 }
 
 /// Tells the rails that references of a settled order are dead. They are with us already: whoever

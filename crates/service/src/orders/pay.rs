@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Request;
 use crate::app::App;
 use crate::domain::{
-    AttemptId, AttemptState, BankReference, Dossier, EventId, Instrument, Lane, Opening, Order,
-    PayRefusal, PaymentAttempt, PaymentMethod, PhoneNumber, Reason, ReferenceNumber, Step,
+    AttemptId, AttemptState, Author, BankReference, Dossier, EventId, Instrument, Lane, Opening,
+    Order, PayRefusal, PaymentAttempt, PaymentMethod, PhoneNumber, Reason, ReferenceNumber, Step,
 };
 use crate::rails::{Accepted, Answer, Given, How, Rail, Simulator, Start};
 use crate::store::{NewAttempt, PendingEvent, Started, Stepped, StoreError};
@@ -58,7 +57,7 @@ pub async fn pay(
     app: &App,
     reference: &ReferenceNumber,
     choice: &Choice,
-    request: &Request,
+    request: &Author,
 ) -> Result<Dossier, PayError> {
     for _ in 0..TRIES {
         let dossier = read(app, reference).await?;
@@ -89,7 +88,7 @@ fn prepare(
     order: &Order,
     rail: &Rail,
     choice: &Choice,
-    request: &Request,
+    request: &Author,
 ) -> (NewAttempt, Start) {
     let now = app.clock.now();
     let (how, instrument, life) = match choice {

@@ -1,8 +1,8 @@
 //! An operator deals with money that fits no order, and says why.
 
-use super::{Cancelling, Landed, Request, cancel, commit, stamp, withdraw};
+use super::{Cancelling, Landed, cancel, commit, stamp, withdraw};
 use crate::app::App;
-use crate::domain::{Actor, AttemptState, CancelReason, ExceptionKind, Reason, ReferenceNumber};
+use crate::domain::{AttemptState, Author, CancelReason, ExceptionKind, Reason, ReferenceNumber};
 use crate::store::{ExceptionFilter, ExceptionRecord, Resolved, StoreError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,20 +33,18 @@ pub async fn resolve(
     app: &App,
     id: i64,
     resolution: Resolution,
-    operator: &str,
+    by: &Author,
     why: &str,
 ) -> Result<ExceptionRecord, ResolveError> {
     let exception = find(app, id).await?;
     if let Some(Resolved { by, resolution, .. }) = exception.resolved {
         return Err(ResolveError::Already { by, resolution });
     }
-    let request =
-        Request { actor: Actor::Operator(operator.to_owned()), request_id: String::new() };
     let held = held(app, &exception).await?;
     match (resolution, held) {
-        (Resolution::Accept, Some(reference)) => accept(app, &reference, why, &request).await?,
+        (Resolution::Accept, Some(reference)) => accept(app, &reference, why, by).await?,
         (Resolution::Accept, None) => return Err(ResolveError::NotAcceptable),
-        (Resolution::Refund, Some(reference)) => give_up(app, &reference, &request).await?,
+        (Resolution::Refund, Some(reference)) => give_up(app, &reference, by).await?,
         (Resolution::Dismiss, Some(_)) => return Err(ResolveError::Held),
         (Resolution::Refund | Resolution::Dismiss, None) => {}
     }
@@ -57,7 +55,7 @@ pub async fn resolve(
     };
     let resolved = Resolved {
         at: app.clock.now(),
-        by: request.actor.to_string(),
+        by: by.actor.to_string(),
         resolution: format!("{word}: {why}"),
     };
     let first = app.store.resolve_exception(id, resolved).await?;
@@ -93,7 +91,7 @@ async fn accept(
     app: &App,
     reference: &ReferenceNumber,
     why: &str,
-    request: &Request,
+    request: &Author,
 ) -> Result<(), ResolveError> {
     let dossier = app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))?;
     let pending = dossier.order.clone().pending().map_err(|_| ResolveError::NotAcceptable)?;
@@ -110,7 +108,7 @@ async fn accept(
 async fn give_up(
     app: &App,
     reference: &ReferenceNumber,
-    request: &Request,
+    request: &Author,
 ) -> Result<(), ResolveError> {
     let dossier = app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))?;
     for attempt in dossier.attempts.iter().filter(|a| a.state == AttemptState::Held) {

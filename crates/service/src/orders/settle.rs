@@ -1,9 +1,9 @@
 //! A rail says something about money: confirm the order it is for, note it, or enter it among the
 //! exceptions (spec 3). What the rail said is stored with its effect, once.
 
-use super::{Request, landed, stamp, withdraw};
+use super::{landed, stamp, withdraw};
 use crate::app::App;
-use crate::domain::{Actor, Effect, Lane, Notice, Status, weigh};
+use crate::domain::{Actor, Author, Effect, Lane, Notice, Status, weigh};
 use crate::store::{Receipt, Received, StoreError};
 
 /// Two rails that speak at once are told one after the other; more is somebody's fault.
@@ -41,7 +41,7 @@ async fn try_settle(app: &App, notice: &Notice, request_id: &str) -> Result<Rece
     let attempt = known.filter(|attempt| attempt.rail == notice.rail);
     let dossier = dossier.as_ref().filter(|_| known.is_none() || attempt.is_some());
     let request =
-        Request { actor: Actor::Rail(notice.rail.clone()), request_id: request_id.to_owned() };
+        Author { actor: Actor::Rail(notice.rail.clone()), request_id: request_id.to_owned() };
     let stamp = stamp(app, &request);
     let effect = weigh(notice, dossier.map(|d| (d, attempt)), &stamp);
     let lane = match &effect {

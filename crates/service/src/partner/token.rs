@@ -72,6 +72,10 @@ pub(super) async fn token(
     let seconds = parse(&form)?;
     let access_token = AccessTokens::of(&app).issue(&partner.client_id, partner.epoch, seconds);
     app.metrics.tokens_issued.increment(1);
+    app.request_log.key_used(partner.id, app.clock.now());
+    if let Some(trace) = &exchange.trace {
+        trace.partner(partner.id);
+    }
     let mut reply = json(&TokenReply {
         access_token,
         token_type: "Bearer",

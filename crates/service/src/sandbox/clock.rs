@@ -78,18 +78,19 @@ pub(super) async fn advance(
     _caller: Caller,
     Body(body): Body<ClockRequest>,
 ) -> Result<Reply<ClockData>, ApiError> {
-    let by = parse(body)?;
+    let arrived = advance_clock(&app, parse(body)?).await?;
+    Ok(Reply::ok(reading(&app, arrived)))
+}
+
+/// Whether it arrived while somebody waited; it goes on either way.
+pub(crate) async fn advance_clock(app: &App, by: SignedDuration) -> Result<bool, ApiError> {
     // A caller that hangs up does not leave the sandbox between two times.
     let journey = tokio::spawn(travel(app.clone(), by));
-    let arrived = match tokio::time::timeout(ANSWER_AFTER, journey).await {
-        Ok(Ok(outcome)) => {
-            outcome?;
-            true
-        }
-        Ok(Err(fault)) => return Err(ApiError::Internal(fault.to_string())),
-        Err(_) => false,
-    };
-    Ok(Reply::ok(reading(&app, arrived)))
+    match tokio::time::timeout(ANSWER_AFTER, journey).await {
+        Ok(Ok(outcome)) => outcome.map(|()| true).map_err(ApiError::from),
+        Ok(Err(fault)) => Err(ApiError::Internal(fault.to_string())),
+        Err(_) => Ok(false),
+    }
 }
 
 /// From one moment at which something is due to the next.

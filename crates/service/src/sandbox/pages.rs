@@ -11,13 +11,13 @@ use serde::Serialize;
 
 use super::texts::Texts;
 use crate::app::App;
-use crate::checkout::{css_url, money};
+use crate::checkout::css_url;
 use crate::domain::{
     About, AttemptId, AttemptState, BankReference, Centimos, Dossier, Notice, PaymentAttempt,
     Reason, Status, Word,
 };
 use crate::http::{
-    ApiError, Exchange, Language, is_foreign, json, page_response, protect, read_form,
+    ApiError, Exchange, Language, is_foreign, json, money, page_response, protect, read_form,
 };
 use crate::orders;
 use crate::rails::{Simulator, payment_id};

@@ -8,13 +8,14 @@ use crate::app::App;
 use jiff::SignedDuration;
 
 use crate::domain::{
-    About, Actor, ApplicationUuid, CancelReason, ExternalTransactionId, Notice, Order,
+    About, Actor, ApplicationUuid, Author, CancelReason, ExternalTransactionId, Notice, Order,
     PaymentAttempt, PhoneNumber, Reason, ReferenceNumber, Word,
 };
 use crate::http::{
-    ApiError, Body, Caller, Envelope, ErrorReply, Exchange, Issue, OrderData, Reply, field,
+    ApiError, Body, Caller, Envelope, ErrorReply, Exchange, FieldFault, Issue, OrderData, Reply,
+    field,
 };
-use crate::orders::{self, Choice, PayError, Request};
+use crate::orders::{self, Choice, PayError};
 use crate::rails::{Simulator, payment_id};
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -77,6 +78,18 @@ pub(super) async fn simulate(
     Ok(Reply::ok(order.ok_or(ApiError::OrderNotFound)?.into()))
 }
 
+/// The same by hand, in the console: the outcome by its word.
+pub(crate) async fn simulate_by_hand(
+    app: &App,
+    order: Order,
+    outcome: &str,
+    request_id: String,
+) -> Result<(), ApiError> {
+    let outcome = outcome_of(outcome)
+        .map_err(|issue| ApiError::InvalidBody(vec![FieldFault::new("outcome", issue)]))?;
+    act(app, order, outcome, request_id).await
+}
+
 async fn act(
     app: &App,
     order: Order,
@@ -87,7 +100,7 @@ async fn act(
         return Ok(());
     }
     let reference = order.reference_number.clone();
-    let payer = Request { actor: Actor::Payer, request_id: request_id.clone() };
+    let payer = Author { actor: Actor::Payer, request_id: request_id.clone() };
     match outcome {
         SimulatedOutcome::Confirm => {
             // For an attempt in flight this is its answer; else the order is paid directly.
@@ -117,7 +130,7 @@ async fn act(
 }
 
 /// The attempt in flight is refused; if there is none, one is made for it.
-async fn decline(app: &App, order: &Order, payer: &Request) -> Result<(), ApiError> {
+async fn decline(app: &App, order: &Order, payer: &Author) -> Result<(), ApiError> {
     const REFUSED_BY_PAYER: &str = "900003000";
     let phone = PhoneNumber::parse(REFUSED_BY_PAYER).expect("a number of the simulator");
     let reference = &order.reference_number;
@@ -168,16 +181,20 @@ fn parse(
         body.external_transaction_id,
         ExternalTransactionId::parse,
     );
-    let outcome = field(&mut faults, "outcome", body.outcome, |text| match text.as_str() {
+    let outcome = field(&mut faults, "outcome", body.outcome, |text| outcome_of(&text));
+    match (uuid, id, outcome) {
+        (Some(uuid), Some(id), Some(outcome)) => Ok((uuid, id, outcome)),
+        _ => Err(ApiError::InvalidBody(faults)),
+    }
+}
+
+fn outcome_of(word: &str) -> Result<SimulatedOutcome, Issue> {
+    match word {
         "confirm" => Ok(SimulatedOutcome::Confirm),
         "decline" => Ok(SimulatedOutcome::Decline),
         "cancel" => Ok(SimulatedOutcome::Cancel),
         "expire" => Ok(SimulatedOutcome::Expire),
         "pending" => Ok(SimulatedOutcome::Pending),
         _ => Err(Issue::NotOneOf("confirm, decline, cancel, expire, pending")),
-    });
-    match (uuid, id, outcome) {
-        (Some(uuid), Some(id), Some(outcome)) => Ok((uuid, id, outcome)),
-        _ => Err(ApiError::InvalidBody(faults)),
     }
 }

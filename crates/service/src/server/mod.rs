@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -14,8 +15,9 @@ use tokio::time::MissedTickBehavior;
 use crate::app::App;
 use crate::http::{ApiError, Listener};
 use crate::rails::Rail;
+use crate::store::StoreError;
 use crate::webhook::{Dispatcher, SenderError};
-use crate::{checkout, ops, orders, partner, rail_notices, sandbox, sdk};
+use crate::{audit, checkout, console, ops, orders, partner, rail_notices, sandbox, sdk};
 
 use crate::config::ConfigError;
 pub use crate::http::ListenerError;
@@ -40,6 +42,12 @@ const CLOCK_PERIOD: Duration = Duration::from_millis(500);
 /// How often connectors are asked what they can do.
 const RAILS_PERIOD: Duration = Duration::from_secs(30);
 const FORGET_PERIOD: Duration = Duration::from_secs(60);
+/// How often what partners asked is written.
+const LOG_PERIOD: Duration = Duration::from_secs(1);
+/// How long it is kept.
+const LOG_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// How often the history is sealed.
+const SEAL_PERIOD: Duration = Duration::from_secs(5);
 
 /// A service that listens but does not answer yet.
 pub struct Server {
@@ -80,6 +88,8 @@ impl Server {
         let mut chores = JoinSet::new();
         chores.spawn(keep_house(self.app.clone()));
         chores.spawn(watch_the_clock(self.app.clone()));
+        chores.spawn(keep_log(self.app.clone()));
+        chores.spawn(console::keep_figures(self.app.clone()));
         for rail in self.app.rails.all() {
             chores.spawn(ask_rail(self.app.clone(), Arc::clone(rail)));
         }
@@ -88,6 +98,7 @@ impl Server {
             let _ = told_to_stop.await;
         }));
         let app = self.app.clone();
+        let news = self.app.clone();
         let mut ended = Ended::Stopped;
         let until = async {
             tokio::select! {
@@ -95,6 +106,8 @@ impl Server {
                 () = app.store.broken() => ended = Ended::StoreBroken,
                 _ = &mut dispatcher => ended = Ended::DispatcherBroken,
             }
+            // Pages that listen for news would keep us from stopping.
+            news.news.end();
         };
         self.listener.serve(self.app.clone(), router(self.app), until).await;
         chores.abort_all();
@@ -114,6 +127,7 @@ fn router(app: App) -> Router {
         .merge(rail_notices::routes())
         .merge(sdk::routes())
         .merge(sandbox::routes(app.environment))
+        .merge(console::routes(&app))
         .merge(ops::routes(&openapi::document()))
         .fallback(async || ApiError::RouteNotFound)
         .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)
@@ -135,6 +149,33 @@ async fn keep_house(app: App) {
             _ = forget.tick() => app.limits.forget_idle(),
         }
     }
+}
+
+/// What partners asked is written, what is old is forgotten, and the history is sealed.
+async fn keep_log(app: App) {
+    let mut write = tokio::time::interval(LOG_PERIOD);
+    let mut forget = tokio::time::interval(FORGET_PERIOD);
+    let mut seal = tokio::time::interval(SEAL_PERIOD);
+    let mut sealer = audit::Sealer::default();
+    loop {
+        let done = tokio::select! {
+            _ = write.tick() => write_log(&app).await,
+            _ = forget.tick() => {
+                let before = app.clock.now().saturating_sub(LOG_KEPT).unwrap_or(Timestamp::MIN);
+                app.store.forget_requests(before).await
+            }
+            _ = seal.tick() => sealer.tick(&app).await,
+        };
+        if let Err(fault) = done {
+            tracing::debug!(%fault, "the log or the history could not be kept");
+        }
+    }
+}
+
+async fn write_log(app: &App) -> Result<(), StoreError> {
+    let (requests, uses) = app.request_log.take();
+    app.store.log_requests(requests).await?;
+    app.store.note_key_uses(uses).await
 }
 
 /// Deadlines, attempts to follow, queues of rails: whatever the clock brings.

@@ -6,7 +6,7 @@ use super::{
     Application, Partner, PartnerState, PendingEvent, PreviousWebhookSecret, Result, StoreError,
     time,
 };
-use crate::domain::{ApplicationId, ApplicationUuid, Chaos, ClientId, PartnerId};
+use crate::domain::{ApplicationId, ApplicationUuid, Author, Chaos, ClientId, PartnerId};
 
 pub(super) const PARTNER_COLUMNS: &str = "id, name, client_id, state, secret_hash, \
      previous_secret_hash, previous_secret_until_ms, epoch, created_at_ms";
@@ -20,15 +20,26 @@ pub(super) struct Note<'a> {
     pub action: &'static str,
     pub subject: &'a str,
     pub at: Timestamp,
+    pub by: &'a Author,
 }
 
 impl<'a> Note<'a> {
-    pub(super) fn partner(action: &'static str, client: &'a ClientId, at: Timestamp) -> Self {
-        Self { action, subject: client.as_str(), at }
+    pub(super) fn partner(
+        action: &'static str,
+        client: &'a ClientId,
+        at: Timestamp,
+        by: &'a Author,
+    ) -> Self {
+        Self { action, subject: client.as_str(), at, by }
     }
 
-    pub(super) fn application(action: &'static str, uuid: &'a str, at: Timestamp) -> Self {
-        Self { action, subject: uuid, at }
+    pub(super) fn application(
+        action: &'static str,
+        uuid: &'a str,
+        at: Timestamp,
+        by: &'a Author,
+    ) -> Self {
+        Self { action, subject: uuid, at, by }
     }
 }
 

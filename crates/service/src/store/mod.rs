@@ -3,11 +3,17 @@
 //! Writes of all callers are gathered and committed together; a caller is answered only after the
 //! commit is durable. Nothing above this room sees a transaction.
 
+mod audit;
 mod directory;
+mod figures;
+mod looking;
 mod outbox;
 mod paying;
+mod people;
+mod portable;
 mod postgres;
 mod records;
+mod request_log;
 mod sqlite;
 mod visits;
 
@@ -18,8 +24,14 @@ use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::domain::{
-    About, ApplicationId, AttemptId, CancelReason, Change, Chaos, ClientId, Dossier, Environment,
-    ExternalTransactionId, NewOrder, Order, ReferenceNumber, Stamp, Step,
+    About, ApplicationId, AttemptId, Author, CancelReason, Change, Chaos, ClientId, Dossier,
+    Environment, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Stamp, Step,
+};
+pub use audit::{AuditEntry, AuditFilter, AuditSeal};
+pub use figures::Figures;
+pub use looking::{
+    Attention, DestinationLine, EventKind, EventLine, ExceptionLine, OrderFilter, OrderLine, Page,
+    RecentAttempt, Scope,
 };
 pub use outbox::{
     Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage,
@@ -29,12 +41,16 @@ pub use paying::{
     Due, DueWork, ExceptionFilter, ExceptionRecord, NewAttempt, Receipt, Received, Resolved,
     Started, Stepped,
 };
+pub use people::{InvitationKind, NewInvitation, NewSession, Person, PersonChange};
 pub use records::{
     Application, AuditRow, Committed, Created, Directory, NewApplication, NewPartner, Partner,
     PartnerState, PendingEvent, PreviousWebhookSecret, Rotation, WebhookRotation,
 };
 
+pub use request_log::LoggedRequest;
 pub use visits::CheckoutVisit;
+
+use outbox::as_limit;
 
 /// Where the data lives.
 #[derive(Clone, Debug)]
@@ -397,8 +413,9 @@ impl Store {
         client: &ClientId,
         state: PartnerState,
         at: Timestamp,
+        by: &Author,
     ) -> Result<()> {
-        engine!(self.set_partner_state(client, state, at))
+        engine!(self.set_partner_state(client, state, at, by))
     }
 
     /// A new secret; the old one stays good until `rotation.previous_until`, old tokens die now.

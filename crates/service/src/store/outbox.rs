@@ -293,7 +293,7 @@ impl EventFilter {
     }
 }
 
-fn lowest_id(at: Timestamp) -> String {
+pub(super) fn lowest_id(at: Timestamp) -> String {
     EventId::assign(at, [0; 10]).as_str().to_owned()
 }
 

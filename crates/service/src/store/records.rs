@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use super::{Result, StoreError, time};
 use crate::domain::{
-    AdditionalInfo, ApplicationId, ApplicationUuid, Chaos, ClientId, ExternalTransactionId, Kwanza,
-    Label, Order, PartnerId, PayerId, Quantity, ReferenceNumber, Status, Terms,
+    AdditionalInfo, ApplicationId, ApplicationUuid, Author, Chaos, ClientId, ExternalTransactionId,
+    Kwanza, Label, Order, PartnerId, PayerId, Quantity, ReferenceNumber, Status, Terms,
 };
 
 /// What became of an insert.
@@ -141,6 +141,7 @@ pub struct Rotation {
     pub secret: Vec<u8>,
     pub previous_until: Timestamp,
     pub at: Timestamp,
+    pub by: Author,
 }
 
 /// A new webhook secret (sealed) and how it takes over.
@@ -150,6 +151,7 @@ pub struct WebhookRotation {
     pub switch_at: Timestamp,
     pub previous_until: Timestamp,
     pub at: Timestamp,
+    pub by: Author,
 }
 
 /// Everything the service knows about who may call, read in one transaction.

@@ -14,3 +14,4 @@ mod signature;
 
 pub use dispatcher::Dispatcher;
 pub use sender::SenderError;
+pub(crate) use signature::signature_headers;

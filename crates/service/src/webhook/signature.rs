@@ -14,7 +14,7 @@ const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp
 const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
 /// Signed at every attempt with the secrets of that moment: a retry never carries a retired one.
-pub(super) fn signature_headers(
+pub(crate) fn signature_headers(
     keys: &Keys,
     application: &Application,
     id: &EventId,

@@ -9,7 +9,7 @@ use svc_service::app::{App, Clock};
 use svc_service::config::Config;
 use svc_service::credentials;
 use svc_service::domain::*;
-use svc_service::orders::{self, Choice, Request};
+use svc_service::orders::{self, Choice};
 use svc_service::store::{Created, Received};
 
 use crate::support::{TestDatabase, events_of, new_order};
@@ -303,8 +303,8 @@ async fn open(database: &TestDatabase) -> App {
     App::open_at(config, &database.database(), Clock::standing(noon())).await.unwrap()
 }
 
-fn payer() -> Request {
-    Request { actor: Actor::Payer, request_id: "req".into() }
+fn payer() -> Author {
+    Author { actor: Actor::Payer, request_id: "req".into() }
 }
 
 /// A number that nobody answers: what happens next is the test's affair.

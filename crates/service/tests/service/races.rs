@@ -6,7 +6,7 @@ use std::sync::Arc;
 use svc_service::app::App;
 use svc_service::config::Config;
 use svc_service::domain::*;
-use svc_service::orders::{self, Request};
+use svc_service::orders::{self};
 use svc_service::store::{Created, EventState, ExceptionFilter, Received};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -60,7 +60,7 @@ async fn race(here: App, there: App, number: usize) -> Status {
     let cancellation = {
         let (app, gate, reference) = (there.clone(), Arc::clone(&gate), reference.clone());
         tokio::spawn(async move {
-            let request = Request { actor: Actor::Payer, request_id: String::new() };
+            let request = Author { actor: Actor::Payer, request_id: String::new() };
             gate.wait().await;
             orders::cancel(&app, &reference, CancelReason::Payer, &request).await.unwrap()
         })

@@ -306,7 +306,10 @@ async fn rotation_keeps_the_previous_secret_and_raises_the_epoch(database: TestD
     store.create_partner(new_partner("client-a", "uuid-a")).await.unwrap();
     store.rotate_partner_secret(&client, rotation(9)).await.unwrap();
     store.rotate_webhook_secret("uuid-a", webhook_rotation(8, 0)).await.unwrap();
-    store.set_partner_state(&client, PartnerState::Disabled, at(1)).await.unwrap();
+    store
+        .set_partner_state(&client, PartnerState::Disabled, at(1), &Author::command_line())
+        .await
+        .unwrap();
     let directory = store.directory().await.unwrap();
     let partner = &directory.partners[0];
     assert_eq!(partner.secret_hash, [9; 32]);
@@ -350,7 +353,10 @@ async fn every_change_of_the_directory_raises_its_version_and_is_audited(databas
     versions.push(store.directory_version().await.unwrap());
     store.rotate_partner_secret(&client, rotation(9)).await.unwrap();
     versions.push(store.directory_version().await.unwrap());
-    store.set_partner_state(&client, PartnerState::Disabled, at(1)).await.unwrap();
+    store
+        .set_partner_state(&client, PartnerState::Disabled, at(1), &Author::command_line())
+        .await
+        .unwrap();
     versions.push(store.directory_version().await.unwrap());
     assert!(versions.is_sorted_by(|a, b| a < b), "{versions:?}");
     let actions: Vec<_> =

@@ -72,7 +72,12 @@ async fn unknown_wrong_and_disabled_clients_get_the_same_answer(database: TestDa
     service
         .app
         .store
-        .set_partner_state(&disabled.client_id, PartnerState::Disabled, now)
+        .set_partner_state(
+            &disabled.client_id,
+            PartnerState::Disabled,
+            now,
+            &Author::command_line(),
+        )
         .await
         .unwrap();
     answers.push(service.token_answer(&disabled, GRANT).await);
@@ -97,12 +102,18 @@ async fn disabling_a_partner_kills_its_tokens_and_enabling_does_not_revive_them(
     let (store, now) = (&service.app.store, service.app.clock.now());
     let token = service.token(&service.partner).await;
     let client = &service.partner.client_id;
-    store.set_partner_state(client, PartnerState::Disabled, now).await.unwrap();
+    store
+        .set_partner_state(client, PartnerState::Disabled, now, &Author::command_line())
+        .await
+        .unwrap();
     service.app.directory.refresh(store).await.unwrap();
     let refused = service.create(&token, &service.order("order_1")).await;
     assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
     assert_eq!(refused.json()["error"], "invalid_token");
-    store.set_partner_state(client, PartnerState::Active, now).await.unwrap();
+    store
+        .set_partner_state(client, PartnerState::Active, now, &Author::command_line())
+        .await
+        .unwrap();
     let still = service.create(&token, &service.order("order_1")).await;
     assert_eq!(still.status, StatusCode::UNAUTHORIZED);
     let fresh = service.token(&service.partner).await;
@@ -114,7 +125,8 @@ async fn rotation_kills_tokens_and_keeps_the_old_secret_for_its_overlap(database
     let mut service = TestService::start(database).await;
     let token = service.token(&service.partner).await;
     let client = service.partner.client_id.clone();
-    let rotate = |overlap| credentials::rotate_client_secret(&service.app, &client, overlap);
+    let rotate =
+        |overlap| credentials::rotate_client_secret(&service.app, &client, overlap, &AUTHOR);
     let second = rotate(SignedDuration::from_hours(1)).await.unwrap();
     // The old secret still gets tokens, the new one does at once, the old token does not work.
     service.token(&service.partner).await;

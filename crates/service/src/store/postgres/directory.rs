@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use tokio_postgres::{Row, Transaction};
 
 use super::{Fault, Postgres};
-use crate::domain::{ApplicationId, Chaos, ClientId};
+use crate::domain::{ApplicationId, Author, Chaos, ClientId};
 use crate::store::directory::{
     APPLICATION_COLUMNS, ApplicationRow, Note, PARTNER_COLUMNS, PartnerRow,
 };
@@ -62,7 +62,7 @@ impl Postgres {
             if added == 0 {
                 return Err(StoreError::Taken("the client id").into());
             }
-            note(tx, &Note::partner("partner.create", &new.client_id, new.at)).await?;
+            note(tx, &Note::partner("partner.create", &new.client_id, new.at, &Author::command_line())).await?;
             insert_application(tx, &new.application).await
         })
         .await
@@ -73,6 +73,7 @@ impl Postgres {
         client: &ClientId,
         state: PartnerState,
         at: Timestamp,
+        by: &Author,
     ) -> Result<()> {
         self.change(async |tx| {
             let changed = tx
@@ -84,7 +85,7 @@ impl Postgres {
                 )
                 .await?;
             known(changed, "the client id")?;
-            note(tx, &Note::partner(state.action(), client, at)).await
+            note(tx, &Note::partner(state.action(), client, at, by)).await
         })
         .await
     }
@@ -108,7 +109,8 @@ impl Postgres {
                 )
                 .await?;
             known(changed, "the client id")?;
-            note(tx, &Note::partner("partner.rotate_secret", client, rotation.at)).await
+            note(tx, &Note::partner("partner.rotate_secret", client, rotation.at, &rotation.by))
+                .await
         })
         .await
     }
@@ -142,8 +144,16 @@ impl Postgres {
                 )
                 .await?;
             known(changed, "the application")?;
-            note(tx, &Note::application("application.rotate_webhook_secret", uuid, rotation.at))
-                .await
+            note(
+                tx,
+                &Note::application(
+                    "application.rotate_webhook_secret",
+                    uuid,
+                    rotation.at,
+                    &rotation.by,
+                ),
+            )
+            .await
         })
         .await
     }
@@ -197,15 +207,30 @@ async fn insert_application(tx: &Transaction<'_>, new: &NewApplication) -> Outco
     if added == 0 {
         return Err(StoreError::Taken("the application").into());
     }
-    note(tx, &Note::application("application.create", new.uuid.as_str(), new.at)).await
+    note(
+        tx,
+        &Note::application(
+            "application.create",
+            new.uuid.as_str(),
+            new.at,
+            &Author::command_line(),
+        ),
+    )
+    .await
 }
 
 /// Every change of the directory leaves an audit row and raises the version the nodes watch.
 async fn note(tx: &Transaction<'_>, note: &Note<'_>) -> Outcome<()> {
     tx.execute(
         "insert into audit (at_ms, actor, action, subject, cause, request_id)
-         values ($1, 'operator:cli', $2, $3, '', '')",
-        &[&note.at.as_millisecond(), &note.action, &note.subject],
+         values ($1, $2, $3, $4, '', $5)",
+        &[
+            &note.at.as_millisecond(),
+            &note.by.actor.to_string(),
+            &note.action,
+            &note.subject,
+            &note.by.request_id,
+        ],
     )
     .await?;
     raise_version(tx).await

@@ -6,6 +6,7 @@ mod exceptions;
 mod orders;
 mod outbox;
 mod paying;
+mod portable;
 mod settling;
 mod visits;
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::{Sqlite, execute, row, rows};
-use crate::domain::{ApplicationId, Chaos, ClientId};
+use crate::domain::{ApplicationId, Author, Chaos, ClientId};
 use crate::store::directory::{
     APPLICATION_COLUMNS, ApplicationRow, Note, PARTNER_COLUMNS, PartnerRow,
 };
@@ -53,7 +53,7 @@ impl Sqlite {
                 if added == 0 {
                     return Err(StoreError::Taken("the client id"));
                 }
-                note(db, &Note::partner("partner.create", &new.client_id, new.at))?;
+                note(db, &Note::partner("partner.create", &new.client_id, new.at, &Author::command_line()))?;
                 insert_application(db, &new.application)
             })
             .await
@@ -64,8 +64,9 @@ impl Sqlite {
         client: &ClientId,
         state: PartnerState,
         at: Timestamp,
+        by: &Author,
     ) -> Result<()> {
-        let client = client.clone();
+        let (client, by) = (client.clone(), by.clone());
         self.writer
             .run_compound(move |db| {
                 let changed = execute(
@@ -76,7 +77,7 @@ impl Sqlite {
                     params![state.as_str(), client.as_str()],
                 )?;
                 known(changed, "the client id")?;
-                note(db, &Note::partner(state.action(), &client, at))
+                note(db, &Note::partner(state.action(), &client, at, &by))
             })
             .await
     }
@@ -101,7 +102,10 @@ impl Sqlite {
                     ],
                 )?;
                 known(changed, "the client id")?;
-                note(db, &Note::partner("partner.rotate_secret", &client, rotation.at))
+                note(
+                    db,
+                    &Note::partner("partner.rotate_secret", &client, rotation.at, &rotation.by),
+                )
             })
             .await
     }
@@ -138,7 +142,12 @@ impl Sqlite {
                 known(changed, "the application")?;
                 note(
                     db,
-                    &Note::application("application.rotate_webhook_secret", &uuid, rotation.at),
+                    &Note::application(
+                        "application.rotate_webhook_secret",
+                        &uuid,
+                        rotation.at,
+                        &rotation.by,
+                    ),
                 )
             })
             .await
@@ -183,7 +192,15 @@ fn insert_application(db: &Connection, new: &NewApplication) -> Result<()> {
     if added == 0 {
         return Err(StoreError::Taken("the application"));
     }
-    note(db, &Note::application("application.create", new.uuid.as_str(), new.at))
+    note(
+        db,
+        &Note::application(
+            "application.create",
+            new.uuid.as_str(),
+            new.at,
+            &Author::command_line(),
+        ),
+    )
 }
 
 /// Every change of the directory leaves an audit row and raises the version the nodes watch.
@@ -191,8 +208,14 @@ fn note(db: &Connection, note: &Note<'_>) -> Result<()> {
     execute(
         db,
         "insert into audit (at_ms, actor, action, subject, cause, request_id)
-         values (?1, 'operator:cli', ?2, ?3, '', '')",
-        params![note.at.as_millisecond(), note.action, note.subject],
+         values (?1, ?2, ?3, ?4, '', ?5)",
+        params![
+            note.at.as_millisecond(),
+            note.by.actor.to_string(),
+            note.action,
+            note.subject,
+            note.by.request_id,
+        ],
     )?;
     raise_version(db)
 }

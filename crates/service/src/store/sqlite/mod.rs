@@ -5,6 +5,7 @@ mod exceptions;
 mod orders;
 mod outbox;
 mod paying;
+mod portable;
 mod settling;
 mod thread;
 mod visits;
@@ -41,6 +42,8 @@ pub(super) struct Sqlite {
     lookups: Lookups,
     /// For whatever reads more than a row.
     reader: Calls,
+    /// For people who look: their pages may read a lot, and hold up no webhook.
+    looker: Calls,
     path: PathBuf,
 }
 
@@ -79,6 +82,7 @@ impl Sqlite {
         check_pages(&writer, path)?;
         migrate(&mut writer)?;
         let reader = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let looker = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let lookups = (0..cores)
             .map(|_| connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map(Mutex::new))
@@ -87,6 +91,7 @@ impl Sqlite {
             writer: thread::spawn_writer(writer, options.batch_max, options.batch_size.clone()),
             lookups: Lookups(lookups),
             reader: thread::spawn_reader(reader),
+            looker: thread::spawn_reader(looker),
             path: path.to_owned(),
         })
     }

@@ -2,8 +2,8 @@
 
 use hyper::StatusCode;
 use jiff::SignedDuration;
-use svc_service::domain::{Actor, AttemptState, CancelReason};
-use svc_service::orders::{self, Request};
+use svc_service::domain::{Actor, AttemptState, Author, CancelReason};
+use svc_service::orders::{self};
 
 use super::{Checkout, session_of};
 use crate::support::*;
@@ -136,7 +136,7 @@ async fn h12_an_order_that_ended_is_not_paid(database: TestDatabase) {
     checkout.service.sql("update orders set closing_at_ms = null").await;
     let app = &checkout.service.app;
     let reference = checkout.order().await.reference_number;
-    let payer = Request { actor: Actor::Payer, request_id: String::new() };
+    let payer = Author { actor: Actor::Payer, request_id: String::new() };
     orders::cancel(app, &reference, CancelReason::Payer, &payer).await.unwrap();
     let before = checkout.snapshot().await;
     let answer = checkout.pay(&session, "FPSOLPG", "").await;

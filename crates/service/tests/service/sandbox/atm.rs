@@ -111,7 +111,7 @@ async fn people_see_the_same_as_a_page(database: TestDatabase) {
 
 async fn code(service: &TestService, id: &str) -> (ReferenceNumber, PaymentAttempt) {
     let order = create(service, id, HOOK).await;
-    let request = svc_service::orders::Request::service();
+    let request = svc_service::domain::Author::service();
     let choice = Choice::Code;
     let mut paid = svc_service::orders::pay(&service.app, &order, &choice, &request).await.unwrap();
     (order, paid.attempts.remove(0))

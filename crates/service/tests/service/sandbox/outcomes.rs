@@ -39,7 +39,7 @@ async fn decline_refuses_an_attempt_and_leaves_the_order_pending(database: TestD
 
 /// The payer waits for a push nobody answers.
 async fn waits_for_a_push(service: &TestService, reference: &svc_service::domain::ReferenceNumber) {
-    let payer = svc_service::orders::Request {
+    let payer = svc_service::domain::Author {
         actor: svc_service::domain::Actor::Payer,
         request_id: String::new(),
     };

@@ -8,7 +8,7 @@ use svc_service::app::{App, Clock};
 use svc_service::config::Config;
 use svc_service::credentials::{self, Issued};
 use svc_service::domain::*;
-use svc_service::orders::{self, Choice, OrderRequest, PayError, Request};
+use svc_service::orders::{self, Choice, OrderRequest, PayError};
 use svc_service::store::{Application, ExceptionFilter, ExceptionRecord};
 
 use super::{TestDatabase, at, events_of};
@@ -214,6 +214,6 @@ impl TestPaying {
     }
 }
 
-fn payer() -> Request {
-    Request { actor: Actor::Payer, request_id: "req-pay".into() }
+fn payer() -> Author {
+    Author { actor: Actor::Payer, request_id: "req-pay".into() }
 }

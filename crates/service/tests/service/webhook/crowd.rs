@@ -5,7 +5,7 @@ use std::sync::Arc;
 use svc_service::app::App;
 use svc_service::credentials;
 use svc_service::domain::*;
-use svc_service::orders::{self, Cancelling, OrderRequest, Request};
+use svc_service::orders::{self, Cancelling, OrderRequest};
 use svc_service::store::{Application, EventRecord, PendingEvent, Received};
 use tokio::task::JoinSet;
 
@@ -50,7 +50,7 @@ pub(super) async fn settle(app: App, order: Order, to: Status, turns: u64) {
     for _ in 0..turns {
         tokio::task::yield_now().await;
     }
-    let request = Request { actor: Actor::Service, request_id: "req-settle".to_owned() };
+    let request = Author { actor: Actor::Service, request_id: "req-settle".to_owned() };
     if to == Status::Cancelled {
         let reference = &order.reference_number;
         let outcome = orders::cancel(&app, reference, CancelReason::Payer, &request).await.unwrap();

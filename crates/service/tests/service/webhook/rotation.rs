@@ -34,7 +34,10 @@ fn takeover(switch_after_s: i64, overlap_s: i64) -> Takeover {
 /// The new secret, known to the dispatcher as it would be a second later.
 async fn rotate(delivery: &TestDelivery, shop: &Shop, takeover: Takeover) -> String {
     let uuid = shop.issued.application.publishable_key.application_uuid();
-    let secret = credentials::rotate_webhook_secret(&delivery.app, uuid, takeover).await.unwrap();
+    let secret =
+        credentials::rotate_webhook_secret(&delivery.app, uuid, takeover, &Author::command_line())
+            .await
+            .unwrap();
     delivery.app.directory.refresh(&delivery.app.store).await.unwrap();
     secret.expose_secret().to_owned()
 }
@@ -166,7 +169,9 @@ async fn rotate_and_tell(
     keyring: &Keyring,
 ) -> Option<String> {
     let uuid = &stall.application.uuid;
-    let secret = credentials::rotate_webhook_secret(app, uuid, takeover).await.unwrap();
+    let secret = credentials::rotate_webhook_secret(app, uuid, takeover, &Author::command_line())
+        .await
+        .unwrap();
     let secret = secret.expose_secret().to_owned();
     let at_once = takeover.switch_after.is_zero();
     if at_once {
@@ -258,7 +263,13 @@ async fn a_switch_after_the_window_is_refused(database: TestDatabase) {
     let mut delivery = TestDelivery::start(database).await;
     let shop = delivery.shop(&receiver.url()).await;
     let uuid = shop.issued.application.publishable_key.application_uuid();
-    let refused = credentials::rotate_webhook_secret(&delivery.app, uuid, takeover(61, 60)).await;
+    let refused = credentials::rotate_webhook_secret(
+        &delivery.app,
+        uuid,
+        takeover(61, 60),
+        &Author::command_line(),
+    )
+    .await;
     assert!(matches!(refused, Err(StoreError::Refused(_))), "{refused:?}");
     delivery.app.directory.refresh(&delivery.app.store).await.unwrap();
     let request = next(&mut delivery, &shop, &receiver).await;

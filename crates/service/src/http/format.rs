@@ -4,8 +4,8 @@ use fast_qr::QRBuilder;
 use jiff::Timestamp;
 use jiff::tz::Offset;
 
+use super::Language;
 use crate::domain::Kwanza;
-use crate::http::Language;
 
 /// `15.000,00 Kz`, `Kz 15,000`, `15 000 Kz`.
 pub(crate) fn money(amount: Kwanza, language: Language) -> String {
@@ -28,7 +28,7 @@ pub(crate) fn money(amount: Kwanza, language: Language) -> String {
 }
 
 /// Luanda is an hour ahead of UTC, all year.
-pub(super) fn luanda_time(at: Timestamp, language: Language) -> String {
+pub(crate) fn luanda_time(at: Timestamp, language: Language) -> String {
     let local = Offset::constant(1).to_datetime(at);
     let pattern = match language {
         Language::Pt | Language::Fr => "%d/%m/%Y %H:%M",
@@ -38,7 +38,7 @@ pub(super) fn luanda_time(at: Timestamp, language: Language) -> String {
 }
 
 /// A QR code as one path; the colours are the style's.
-pub(super) fn qr(text: &str) -> String {
+pub(crate) fn qr(text: &str) -> String {
     const QUIET: usize = 2;
     let Ok(code) = QRBuilder::new(text).build() else { return String::new() };
     let mut path = String::new();

@@ -1,0 +1,190 @@
+//! `svc audit`: the history of the service, and whether anybody changed it.
+
+use anyhow::{Context, bail};
+use serde::Serialize;
+use svc_service::audit::{self, Fault, Verdict};
+use svc_service::store::AuditFilter;
+
+use crate::output;
+use crate::partner::open;
+use crate::settings::DataArgs;
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Read the whole history and find every row that was edited, removed, added or moved
+    Verify(Verify),
+    /// Seal all that is old enough and print the last seal, to be kept elsewhere
+    Head(Head),
+    /// List what was done, newest first
+    List(List),
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  svc audit verify
+  svc audit verify --head 12:9f3c…    also that nothing was cut off since that seal was noted")]
+pub(crate) struct Verify {
+    /// A seal that was noted elsewhere, as `svc audit head` prints it
+    #[arg(long, value_name = "NUMBER:HEX")]
+    head: Option<String>,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Head {
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct List {
+    /// Only what was done to this order, partner, application or person
+    #[arg(long)]
+    subject: Option<String>,
+    /// At most so many rows
+    #[arg(long, default_value_t = 50)]
+    limit: usize,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    intact: bool,
+    rows: i64,
+    seals: i64,
+    unsealed: i64,
+    head: Option<String>,
+    faults: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    id: i64,
+    at: String,
+    actor: String,
+    action: String,
+    subject: String,
+    before: Option<String>,
+    after: Option<String>,
+    cause: String,
+    request_id: String,
+}
+
+pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Verify(args) => verify(args).await,
+        Command::Head(args) => head(args).await,
+        Command::List(args) => list(args).await,
+    }
+}
+
+async fn verify(args: Verify) -> anyhow::Result<()> {
+    let kept = args.head.as_deref().map(parse_head).transpose()?;
+    let app = open(&args.data).await?;
+    let kept = kept.as_ref().map(|(id, mac)| (*id, mac.as_slice()));
+    let verdict = audit::verify(&app, kept).await?;
+    let report = report(&verdict);
+    if args.json {
+        output::json(&report);
+    } else {
+        for fault in &report.faults {
+            output::line(fault);
+        }
+        output::line(format_args!(
+            "{} rows under {} seals, {} not sealed yet; last seal {}",
+            report.rows,
+            report.seals,
+            report.unsealed,
+            report.head.as_deref().unwrap_or("none")
+        ));
+    }
+    if report.intact {
+        Ok(())
+    } else {
+        bail!(
+            "the history was changed in {} places; compare with a backup from before",
+            verdict.faults.len()
+        )
+    }
+}
+
+fn report(verdict: &Verdict) -> Report {
+    let head = verdict.head.as_ref().map(|seal| format!("{}:{}", seal.id, hex::encode(&seal.mac)));
+    Report {
+        intact: verdict.faults.is_empty(),
+        rows: verdict.rows,
+        seals: verdict.seals,
+        unsealed: verdict.unsealed,
+        head,
+        faults: verdict.faults.iter().map(told).collect(),
+    }
+}
+
+fn told(fault: &Fault) -> String {
+    match fault {
+        Fault::Rows { seal, after_id, last_id, sealed, found } => format!(
+            "rows {} to {last_id} are not as seal {seal} found them ({sealed} then, {found} now)",
+            after_id + 1
+        ),
+        Fault::Seal { id } => format!("seal {id} is missing"),
+        Fault::Head => {
+            "the history does not reach the seal that was kept, or it was another".into()
+        }
+    }
+}
+
+fn parse_head(text: &str) -> anyhow::Result<(i64, Vec<u8>)> {
+    let parsed =
+        text.split_once(':').and_then(|(id, mac)| Some((id.parse().ok()?, hex::decode(mac).ok()?)));
+    parsed.with_context(|| format!("{text} is no seal; svc audit head prints one, like 12:9f3c…"))
+}
+
+async fn head(args: Head) -> anyhow::Result<()> {
+    let app = open(&args.data).await?;
+    let mut sealer = audit::Sealer::default();
+    sealer.tick(&app).await?;
+    match app.store.last_seal().await? {
+        Some(seal) => output::line(format_args!("{}:{}", seal.id, hex::encode(seal.mac))),
+        None => output::note("nothing is sealed yet; a running service seals within a minute"),
+    }
+    Ok(())
+}
+
+async fn list(args: List) -> anyhow::Result<()> {
+    let app = open(&args.data).await?;
+    let filter = AuditFilter { before_id: None, subject: args.subject };
+    let rows = app.store.audit_page(filter, args.limit).await?;
+    if args.json {
+        let rows = rows.into_iter().map(|row| Row {
+            id: row.id,
+            at: row.at.to_string(),
+            actor: row.actor,
+            action: row.action,
+            subject: row.subject,
+            before: row.before,
+            after: row.after,
+            cause: row.cause,
+            request_id: row.request_id,
+        });
+        output::json(&rows.collect::<Vec<_>>());
+        return Ok(());
+    }
+    let rows: Vec<_> = rows
+        .into_iter()
+        .map(|row| {
+            [row.id.to_string(), row.at.to_string(), row.actor, row.action, row.subject, row.cause]
+        })
+        .collect();
+    output::table(["ROW", "AT", "WHO", "WHAT", "SUBJECT", "WHY"], &rows);
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! `svc operator`: who may sign in to the console. Works while the service runs and while it is stopped.
+
+use anyhow::{Context, bail};
+use secrecy::ExposeSecret;
+use serde::Serialize;
+use svc_service::app::App;
+use svc_service::console::{self, Invited};
+use svc_service::domain::{Author, ClientId, Login, PartnerId, Role};
+use svc_service::store::{Person, PersonChange};
+
+use crate::output;
+use crate::partner::open;
+use crate::settings::DataArgs;
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Make somebody known; prints a link with which they choose a password, once
+    Create(Create),
+    /// Print a new link for somebody who lost theirs, or their password
+    Invite(Invite),
+    /// List those who may sign in
+    List(List),
+    /// End somebody's sessions and let them in no more
+    Disable(One),
+    /// Let somebody in again
+    Enable(One),
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  svc operator create ana --url https://pay.example.ao
+  svc operator create joao@loja.ao --partner svc_a1b2 --role developer --url https://pay.example.ao")]
+pub(crate) struct Create {
+    /// What they sign in with: a short name or an e-mail address
+    login: String,
+    /// The partner they work for, by its client id; without it they are an operator and see all
+    #[arg(long, value_name = "CLIENT_ID")]
+    partner: Option<String>,
+    /// owner, developer, support or reader
+    #[arg(long, default_value = "owner")]
+    role: String,
+    #[command(flatten)]
+    link: LinkArgs,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Invite {
+    login: String,
+    #[command(flatten)]
+    link: LinkArgs,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct LinkArgs {
+    /// How a browser reaches the service
+    #[arg(long, env = "SVC_SERVER_PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
+    url: String,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct List {
+    /// Those of a partner, by its client id, instead of operators
+    #[arg(long, value_name = "CLIENT_ID")]
+    partner: Option<String>,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct One {
+    login: String,
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Link<'a> {
+    login: &'a str,
+    url: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct View {
+    login: String,
+    role: &'static str,
+    state: &'static str,
+    created_at: String,
+}
+
+pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Create(args) => create(args).await,
+        Command::Invite(args) => invite(args).await,
+        Command::List(args) => list(args).await,
+        Command::Disable(args) => change(args, PersonChange::Disable, "disabled").await,
+        Command::Enable(args) => change(args, PersonChange::Enable, "enabled").await,
+    }
+}
+
+async fn create(args: Create) -> anyhow::Result<()> {
+    let login = Login::parse(&args.login)?;
+    let role = Role::from_word(&args.role).with_context(|| {
+        format!("{} is no role; choose owner, developer, support or reader", args.role)
+    })?;
+    let app = open(&args.data).await?;
+    let partner = args.partner.as_deref().map(|client| partner(&app, client)).transpose()?;
+    let by = Author::command_line();
+    let invited = console::invite(&app, &login, partner, role, &by).await?;
+    print(&args.link, &invited, args.json);
+    Ok(())
+}
+
+async fn invite(args: Invite) -> anyhow::Result<()> {
+    let login = Login::parse(&args.login)?;
+    let app = open(&args.data).await?;
+    let invited = console::invite_again(&app, &login).await?;
+    let by = Author::command_line();
+    app.store.note(app.clock.now(), &by, "person.invite", login.as_str(), "").await?;
+    print(&args.link, &invited, args.json);
+    Ok(())
+}
+
+fn print(link: &LinkArgs, invited: &Invited, json: bool) {
+    let url = format!("{}{}", link.url.trim_end_matches('/'), invited.path.expose_secret());
+    if json {
+        output::json(&Link { login: &invited.login, url: &url });
+    } else {
+        output::note("Send this link; it works once, for 72 hours:");
+        output::line(url);
+    }
+}
+
+async fn list(args: List) -> anyhow::Result<()> {
+    let app = open(&args.data).await?;
+    let partner = args.partner.as_deref().map(|client| partner(&app, client)).transpose()?;
+    let views: Vec<_> = app.store.people(partner).await?.into_iter().map(view).collect();
+    if args.json {
+        output::json(&views);
+        return Ok(());
+    }
+    let rows: Vec<_> = views
+        .into_iter()
+        .map(|view| [view.login, view.role.to_owned(), view.state.to_owned(), view.created_at])
+        .collect();
+    output::table(["LOGIN", "ROLE", "STATE", "CREATED"], &rows);
+    Ok(())
+}
+
+fn view(person: Person) -> View {
+    View {
+        role: person.role.as_str(),
+        state: match (person.disabled_at, person.password_hash) {
+            (Some(_), _) => "disabled",
+            (None, Some(_)) => "active",
+            (None, None) => "invited",
+        },
+        created_at: person.created_at.to_string(),
+        login: person.login,
+    }
+}
+
+async fn change(args: One, change: PersonChange, done: &str) -> anyhow::Result<()> {
+    let login = Login::parse(&args.login)?;
+    let app = open(&args.data).await?;
+    let Some(person) = app.store.person_by_login(&login).await? else {
+        bail!("nobody signs in as {}; svc operator list shows who does", login.as_str());
+    };
+    let (at, by) = (app.clock.now(), Author::command_line());
+    app.store.change_person(&person, change, at, &by).await?;
+    output::note(format_args!("{} is {done}", login.as_str()));
+    Ok(())
+}
+
+fn partner(app: &App, client: &str) -> anyhow::Result<PartnerId> {
+    let known = app.directory.known();
+    let found = known.partner(&ClientId::parse(client.to_owned())?);
+    found.map(|partner| partner.id).with_context(|| {
+        format!("there is no partner {client}; svc partner list shows those there are")
+    })
+}

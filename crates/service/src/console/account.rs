@@ -1,0 +1,110 @@
+//! One's own account: the password, and codes from a phone beside it.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use secrecy::ExposeSecret;
+
+use super::access::{Form, Viewer, open_session};
+use super::frame::{Frame, Refusal, Room, done, respond};
+use super::sign_in::password_fault;
+use super::{password, totp};
+use crate::app::App;
+use crate::http::qr;
+use crate::store::PersonChange;
+
+#[derive(Template)]
+#[template(path = "console/account.html")]
+struct AccountPage {
+    frame: Frame,
+    has_totp: bool,
+    fault: &'static str,
+    /// A seed that is not in force yet, sealed so that the form can bring it back.
+    offered: String,
+    spelled: String,
+    qr: String,
+    chars_min: usize,
+}
+
+/// GET /console/account
+pub(super) async fn account(
+    State(app): State<App>,
+    viewer: Viewer,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    Ok(page(&app, &viewer, &headers, ""))
+}
+
+fn page(app: &App, viewer: &Viewer, headers: &HeaderMap, fault: &'static str) -> Response {
+    let seed = app.random.bytes::<{ totp::SEED_BYTES }>();
+    let spelled = totp::spelled(&seed);
+    let sealed = app.keys.seal(&STANDARD.encode(seed), app.random.bytes());
+    let label: String = form_urlencoded::byte_serialize(viewer.person.login.as_bytes()).collect();
+    let address = format!("otpauth://totp/svc:{label}?secret={spelled}&issuer=svc");
+    let page = AccountPage {
+        frame: Frame::new(app, viewer, Room::Account),
+        has_totp: viewer.person.totp_sealed.is_some(),
+        fault,
+        offered: STANDARD.encode(sealed),
+        qr: qr(&address),
+        spelled,
+        chars_min: password::CHARS_MIN,
+    };
+    respond(
+        if fault.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY },
+        &page,
+        headers,
+    )
+}
+
+/// POST /console/account/password
+pub(super) async fn change_password(
+    State(app): State<App>,
+    viewer: Viewer,
+    headers: HeaderMap,
+    form: Form,
+) -> Result<Response, Refusal> {
+    if let Some(fault) = password_fault(form.value("password"), form.value("again")) {
+        return Ok(page(&app, &viewer, &headers, fault));
+    }
+    // Who has none yet came by a link that proves as much.
+    if let Some(hash) = viewer.person.password_hash.clone()
+        && !password::matches(Some(hash), form.value("present").to_owned().into()).await
+    {
+        return Ok(page(&app, &viewer, &headers, "wrong"));
+    }
+    let hash = password::hash(&app, form.value("password").to_owned().into()).await;
+    change(&app, &viewer, PersonChange::Password(hash)).await
+}
+
+/// POST /console/account/totp
+pub(super) async fn change_totp(
+    State(app): State<App>,
+    viewer: Viewer,
+    headers: HeaderMap,
+    form: Form,
+) -> Result<Response, Refusal> {
+    if form.value("change") == "off" {
+        return change(&app, &viewer, PersonChange::Totp(None)).await;
+    }
+    let sealed = STANDARD.decode(form.value("offered")).map_err(|_| Refusal::BadForm)?;
+    let seed = seed(&app, &sealed).ok_or(Refusal::BadForm)?;
+    if totp::step_of(&seed, form.value("code"), app.clock.machine_now()).is_none() {
+        return Ok(page(&app, &viewer, &headers, "code"));
+    }
+    change(&app, &viewer, PersonChange::Totp(Some(sealed))).await
+}
+
+/// Every session of theirs ends with the change; this browser gets a new one.
+async fn change(app: &App, viewer: &Viewer, change: PersonChange) -> Result<Response, Refusal> {
+    app.store.change_person(&viewer.person, change, app.clock.now(), &viewer.author()).await?;
+    let cookie = open_session(app, &viewer.person, &viewer.exchange.request_id).await?;
+    Ok(([(header::SET_COOKIE, cookie)], done("/console/account", "changed")).into_response())
+}
+
+pub(super) fn seed(app: &App, sealed: &[u8]) -> Option<Vec<u8>> {
+    let opened = app.keys.open(sealed).ok()?;
+    STANDARD.decode(opened.expose_secret()).ok()
+}

@@ -1,0 +1,39 @@
+//! The files of the console's pages: built in, so that it works where there is no internet.
+
+use std::sync::LazyLock;
+
+use axum::extract::Path;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+
+use crate::http::{ApiError, Asset};
+
+const CSS: &str = "text/css; charset=utf-8";
+const JS: &str = "text/javascript; charset=utf-8";
+const FOR_EVER: &str = "public, max-age=31536000, immutable";
+
+static FILES: LazyLock<[(&str, Asset); 3]> = LazyLock::new(|| {
+    [
+        ("console.css", Asset::new(CSS, include_bytes!("../../assets/console.css"))),
+        ("console.js", Asset::new(JS, include_bytes!("../../assets/console.js"))),
+        ("uplot.css", Asset::new(CSS, include_bytes!("../../assets/uplot.css"))),
+    ]
+});
+
+/// With its content in its name: browsers may keep it for ever.
+pub(super) fn url(name: &str) -> String {
+    let asset = FILES.iter().find(|(known, _)| *known == name);
+    let tag = asset.map_or(String::new(), |(_, asset)| asset.tag());
+    format!("/console/assets/{tag}/{name}")
+}
+
+/// GET /console/assets/{tag}/{name}
+pub(super) async fn asset(
+    Path((tag, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    match FILES.iter().find(|(known, asset)| *known == name && asset.tag() == tag) {
+        Some((_, asset)) => asset.respond(&headers, FOR_EVER),
+        None => ApiError::RouteNotFound.into_response(),
+    }
+}

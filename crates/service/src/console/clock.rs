@@ -1,0 +1,38 @@
+//! POST /console/clock: a sandbox moves to a later time, as `POST /sandbox/clock` does.
+
+use axum::extract::State;
+use axum::response::Response;
+use jiff::SignedDuration;
+
+use super::access::{Form, Viewer};
+use super::frame::{Refusal, done};
+use crate::app::App;
+use crate::domain::{Environment, Permission};
+use crate::sandbox;
+
+const MINUTES_MAX: i64 = 60 * 24 * 60;
+
+pub(super) async fn advance(
+    State(app): State<App>,
+    viewer: Viewer,
+    form: Form,
+) -> Result<Response, Refusal> {
+    viewer.needs(Permission::Simulate)?;
+    if app.environment == Environment::Production {
+        return Err(Refusal::NotFound);
+    }
+    let minutes: i64 = form.value("minutes").parse().map_err(|_| Refusal::BadForm)?;
+    if !(1..=MINUTES_MAX).contains(&minutes) {
+        return Err(Refusal::BadForm);
+    }
+    let by = viewer.author();
+    let told = format!("{minutes} min");
+    app.store.note(app.clock.now(), &by, "clock.advance", "clock", &told).await?;
+    let arrived = sandbox::advance_clock(&app, SignedDuration::from_mins(minutes))
+        .await
+        .map_err(|_| Refusal::Unavailable("the clock could not be moved".into()))?;
+    let back = form.value("back");
+    let own = back.starts_with("/console") && !back.contains(['\\', '\r', '\n', '?']);
+    let back = if own { back } else { "/console" };
+    Ok(done(back, if arrived { "clock" } else { "clock_moving" }))
+}

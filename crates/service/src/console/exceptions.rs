@@ -1,0 +1,105 @@
+//! Money that fits no order: late, another amount, too much, nobody's.
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+
+use super::access::{Form, Viewer};
+use super::frame::{Frame, Refusal, Room, done, respond};
+use super::links::Link;
+use crate::app::App;
+use crate::domain::{ExceptionKind, Permission};
+use crate::orders::{self, Resolution, ResolveError};
+
+const PAGE_ROWS: usize = 50;
+const REASON_CHARS_MAX: usize = 500;
+
+#[derive(Template)]
+#[template(path = "console/exceptions.html")]
+struct ExceptionsPage {
+    frame: Frame,
+    rows: Vec<ExceptionRow>,
+    all: bool,
+    may_resolve: bool,
+    next_url: String,
+}
+
+struct ExceptionRow {
+    id: i64,
+    kind_text: &'static str,
+    reference: String,
+    rail: String,
+    rail_payment_id: String,
+    amount: String,
+    detail: String,
+    at: String,
+    acceptable: bool,
+    resolved: String,
+}
+
+/// GET /console/exceptions
+pub(super) async fn exceptions(
+    State(app): State<App>,
+    viewer: Viewer,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let all = viewer.asked("show") == "all";
+    let before = viewer.asked("before").parse().ok();
+    let mut lines =
+        app.store.exception_lines(&viewer.narrowed(&app), !all, before, PAGE_ROWS + 1).await?;
+    let more = lines.len() > PAGE_ROWS;
+    lines.truncate(PAGE_ROWS);
+    let next = lines.last().filter(|_| more).map(|line| line.id.to_string());
+    let frame = Frame::new(&app, &viewer, Room::Exceptions);
+    let here = Link::to("/console/exceptions").with("show", if all { "all" } else { "" });
+    let rows = lines.into_iter().map(|line| ExceptionRow {
+        id: line.id,
+        kind_text: frame.t.exception_kind(line.kind),
+        reference: line.reference_number.unwrap_or_default(),
+        rail: line.rail,
+        rail_payment_id: line.rail_payment_id,
+        amount: line.amount.to_string(),
+        detail: line.detail,
+        at: frame.exact_time(line.created_at),
+        acceptable: line.kind == ExceptionKind::Mismatch,
+        resolved: line.resolved.map_or(String::new(), |(at, by, how)| {
+            let by = if viewer.is_operator() { by } else { frame.t.operator.to_owned() };
+            format!("{how} · {by} · {}", frame.time(at))
+        }),
+    });
+    let page = ExceptionsPage {
+        rows: rows.collect(),
+        all,
+        may_resolve: viewer.may(Permission::ResolveExceptions),
+        next_url: next.map_or(String::new(), |next| here.with("before", &next).text()),
+        frame,
+    };
+    Ok(respond(StatusCode::OK, &page, &headers))
+}
+
+/// POST /console/exceptions/{id}/resolve
+pub(super) async fn resolve(
+    State(app): State<App>,
+    viewer: Viewer,
+    Path(id): Path<i64>,
+    form: Form,
+) -> Result<Response, Refusal> {
+    viewer.needs(Permission::ResolveExceptions)?;
+    let resolution = match form.value("resolution") {
+        "accept" => Resolution::Accept,
+        "refund" => Resolution::Refund,
+        "dismiss" => Resolution::Dismiss,
+        _ => return Err(Refusal::BadForm),
+    };
+    let why = form.value("reason").trim();
+    if why.is_empty() || why.chars().count() > REASON_CHARS_MAX {
+        return Err(Refusal::BadForm);
+    }
+    match orders::resolve(&app, id, resolution, &viewer.author(), why).await {
+        Ok(_) => Ok(done("/console/exceptions", "resolved")),
+        Err(ResolveError::NotFound(_)) => Err(Refusal::NotFound),
+        Err(ResolveError::Store(fault)) => Err(fault.into()),
+        Err(other) => Err(Refusal::Conflict(other.to_string())),
+    }
+}

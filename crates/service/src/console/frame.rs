@@ -1,0 +1,244 @@
+//! What every page of the console has around it, and the page that says no.
+
+use askama::Template;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use jiff::Timestamp;
+
+use super::access::{Viewer, cookie};
+use super::assets;
+use super::texts::Texts;
+use crate::app::App;
+use crate::domain::{Environment, Kwanza, Permission};
+use crate::http::{Exchange, Language, luanda_time, money, page_response, protect};
+use crate::store::StoreError;
+
+pub(super) const LANGUAGE_COOKIE: &str = "__Host-svc-language";
+
+/// A page for somebody who is not signed in.
+pub(super) struct Bare {
+    pub lang: &'static str,
+    pub t: &'static Texts,
+    pub production: bool,
+    pub css_url: String,
+    pub uplot_css_url: String,
+}
+
+impl Bare {
+    pub(super) fn new(app: &App, language: Language) -> Self {
+        Self {
+            lang: language.code(),
+            t: Texts::of(language),
+            production: app.environment == Environment::Production,
+            css_url: assets::url("console.css"),
+            uplot_css_url: assets::url("uplot.css"),
+        }
+    }
+}
+
+/// The part of the console somebody is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    Home,
+    Orders,
+    Webhooks,
+    Exceptions,
+    Developers,
+    Audit,
+    People,
+    Account,
+}
+
+/// Navigation, who is signed in, and what just happened.
+pub(super) struct Frame {
+    pub bare: Bare,
+    pub t: &'static Texts,
+    pub room: Room,
+    pub login: String,
+    pub role: &'static str,
+    pub partner: String,
+    pub operator: bool,
+    pub may_people: bool,
+    pub done: &'static str,
+    pub js_url: String,
+    language: Language,
+}
+
+impl Frame {
+    pub(super) fn new(app: &App, viewer: &Viewer, room: Room) -> Self {
+        let t = Texts::of(viewer.language);
+        let known = app.directory.known();
+        let partner = viewer.person.partner.and_then(|id| known.partner_by_id(id).cloned());
+        Self {
+            bare: Bare::new(app, viewer.language),
+            t,
+            room,
+            login: viewer.person.login.clone(),
+            role: t.role(viewer.person.role),
+            partner: partner.map_or(String::new(), |partner| partner.name.clone()),
+            operator: viewer.is_operator(),
+            may_people: viewer.may(Permission::ManagePeople),
+            done: t.done(viewer.asked("done")),
+            js_url: assets::url("console.js"),
+            language: viewer.language,
+        }
+    }
+
+    pub(super) fn is(&self, room: &str) -> bool {
+        format!("{:?}", self.room).eq_ignore_ascii_case(room)
+    }
+
+    pub(super) fn time(&self, at: Timestamp) -> String {
+        luanda_time(at, self.language)
+    }
+
+    /// To the second, where the order of things matters.
+    pub(super) fn exact_time(&self, at: Timestamp) -> String {
+        let local = jiff::tz::Offset::constant(1).to_datetime(at);
+        local.strftime("%d/%m/%Y %H:%M:%S").to_string()
+    }
+
+    pub(super) fn kwanza(&self, amount: i64) -> String {
+        match Kwanza::parse(amount) {
+            Ok(amount) => money(amount, self.language),
+            Err(_) => format!("{amount}\u{a0}Kz"),
+        }
+    }
+
+    /// A share in percent; a dash where there is nothing to share.
+    pub(super) fn percent(part: i64, whole: i64) -> String {
+        if whole == 0 {
+            return "–".to_owned();
+        }
+        let tenths = part.saturating_mul(1_000) / whole;
+        format!("{}.{}\u{a0}%", tenths / 10, tenths % 10)
+    }
+}
+
+/// Why somebody does not get what they asked for.
+#[derive(Clone, Debug)]
+pub(super) enum Refusal {
+    SignIn {
+        next: String,
+    },
+    NotFound,
+    Forbidden,
+    /// A form that another site's page sent.
+    Foreign,
+    BadForm,
+    /// Nothing was done, for this reason.
+    Conflict(String),
+    Unavailable(String),
+    Broken,
+}
+
+impl From<StoreError> for Refusal {
+    fn from(fault: StoreError) -> Self {
+        match fault {
+            StoreError::Unavailable(reason) | StoreError::Broken(reason) => {
+                Self::Unavailable(reason)
+            }
+            StoreError::Unknown(_) => Self::NotFound,
+            StoreError::Taken(what) => Self::Conflict(format!("{what} exists already")),
+            StoreError::Refused(why) => Self::Conflict(why),
+            StoreError::Corrupt(_) => Self::Broken,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    /// `refusals` makes the page, in the reader's language.
+    fn into_response(self) -> Response {
+        let mut response = StatusCode::INTERNAL_SERVER_ERROR.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+#[derive(Template)]
+#[template(path = "console/refusal.html")]
+struct RefusalPage {
+    bare: Bare,
+    title: &'static str,
+    text: String,
+    request_id: String,
+}
+
+/// Around every route of the console: refusals become pages, and browsers are told to be strict.
+pub(super) async fn refusals(State(app): State<App>, request: Request, next: Next) -> Response {
+    let headers = request.headers().clone();
+    let request_id = request.extensions().get::<Exchange>().map(|e| e.request_id.clone());
+    let mut response = next.run(request).await;
+    if let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
+        response = refused(&app, &refusal, &headers, request_id.unwrap_or_default());
+    }
+    let sent = response.headers_mut();
+    protect(sent, None);
+    sent.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
+    response
+}
+
+fn refused(app: &App, refusal: &Refusal, headers: &HeaderMap, request_id: String) -> Response {
+    let t = Texts::of(language(headers));
+    let (status, title, text) = match refusal {
+        Refusal::SignIn { next } => return to_sign_in(headers, next),
+        Refusal::NotFound => (StatusCode::NOT_FOUND, t.not_found, t.not_found_text.to_owned()),
+        Refusal::Forbidden => (StatusCode::FORBIDDEN, t.forbidden, t.forbidden_text.to_owned()),
+        Refusal::Foreign => (StatusCode::FORBIDDEN, t.forbidden, t.foreign_text.to_owned()),
+        Refusal::BadForm => {
+            (StatusCode::UNPROCESSABLE_ENTITY, t.bad_form, t.bad_form_text.to_owned())
+        }
+        Refusal::Conflict(why) => (StatusCode::CONFLICT, t.not_done, why.clone()),
+        Refusal::Unavailable(reason) => {
+            tracing::error!(request_id, reason, "a page of the console failed");
+            (StatusCode::SERVICE_UNAVAILABLE, t.unavailable, t.unavailable_text.to_owned())
+        }
+        Refusal::Broken => {
+            (StatusCode::INTERNAL_SERVER_ERROR, t.unavailable, t.unavailable_text.to_owned())
+        }
+    };
+    let bare = Bare::new(app, language(headers));
+    respond(status, &RefusalPage { bare, title, text, request_id }, headers)
+}
+
+/// A fragment of a page that is open cannot be led away: its script is told to go.
+fn to_sign_in(headers: &HeaderMap, next: &str) -> Response {
+    let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
+    let address = format!("/console/sign-in?next={next}");
+    if headers.contains_key("hx-request") {
+        let mut response = StatusCode::UNAUTHORIZED.into_response();
+        let address = HeaderValue::from_static("/console/sign-in");
+        response.headers_mut().insert("hx-redirect", address);
+        return response;
+    }
+    Redirect::to(&address).into_response()
+}
+
+pub(super) fn respond(status: StatusCode, page: &impl Template, asked: &HeaderMap) -> Response {
+    match page.render() {
+        Ok(html) => page_response(status, html, asked),
+        Err(fault) => Refusal::Unavailable(fault.to_string()).into_response(),
+    }
+}
+
+/// What they chose, or what their browser says.
+pub(super) fn language(headers: &HeaderMap) -> Language {
+    let chosen = cookie(headers, LANGUAGE_COOKIE).and_then(|code| Language::from_code(&code));
+    chosen.unwrap_or_else(|| Language::of(headers))
+}
+
+/// Back to a page that says what was done.
+pub(super) fn done(page: &str, what: &str) -> Response {
+    let joint = if page.contains('?') { '&' } else { '?' };
+    Redirect::to(&format!("{page}{joint}done={what}")).into_response()
+}
+
+/// Where the reader was, on this site.
+pub(super) fn referer_path(headers: &HeaderMap) -> String {
+    let referer = headers.get(header::REFERER).and_then(|value| value.to_str().ok());
+    let url = referer.and_then(|text| url::Url::parse(text).ok());
+    let path = url.filter(|url| url.path().starts_with("/console"));
+    path.map_or("/console".to_owned(), |url| url[url::Position::BeforePath..].to_owned())
+}

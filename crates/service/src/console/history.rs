@@ -1,0 +1,80 @@
+//! GET /console/audit: who did what; operators only.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+
+use super::access::Viewer;
+use super::frame::{Frame, Refusal, Room, respond};
+use super::links::Link;
+use crate::app::App;
+use crate::domain::Permission;
+use crate::store::AuditFilter;
+
+const PAGE_ROWS: usize = 50;
+
+#[derive(Template)]
+#[template(path = "console/audit.html")]
+struct AuditPage {
+    frame: Frame,
+    rows: Vec<AuditView>,
+    subject: String,
+    seal: String,
+    sealed_to: i64,
+    next_url: String,
+}
+
+struct AuditView {
+    id: i64,
+    at: String,
+    actor: String,
+    action: String,
+    subject: String,
+    change: String,
+    cause: String,
+    request_id: String,
+}
+
+pub(super) async fn history(
+    State(app): State<App>,
+    viewer: Viewer,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    viewer.needs(Permission::ReadAudit)?;
+    let subject = viewer.asked("subject").to_owned();
+    let filter = AuditFilter {
+        before_id: viewer.asked("before").parse().ok(),
+        subject: Some(subject.clone()).filter(|text| !text.is_empty()),
+    };
+    let rows = app.store.audit_page(filter, PAGE_ROWS).await?;
+    let seal = app.store.last_seal().await?;
+    let last = rows.last().filter(|_| rows.len() == PAGE_ROWS).map(|row| row.id.to_string());
+    let here = Link::to("/console/audit").with("subject", &subject);
+    let frame = Frame::new(&app, &viewer, Room::Audit);
+    let page = AuditPage {
+        sealed_to: seal.as_ref().map_or(0, |seal| seal.last_id),
+        seal: seal.map_or(String::new(), |seal| format!("{}:{}", seal.id, hex::encode(seal.mac))),
+        rows: rows
+            .into_iter()
+            .map(|row| AuditView {
+                id: row.id,
+                at: frame.exact_time(row.at),
+                actor: row.actor,
+                action: row.action,
+                subject: row.subject,
+                change: match (row.before, row.after) {
+                    (Some(before), Some(after)) => format!("{before} → {after}"),
+                    (None, Some(after)) => after,
+                    _ => String::new(),
+                },
+                cause: row.cause,
+                request_id: row.request_id,
+            })
+            .collect(),
+        subject,
+        next_url: last.map_or(String::new(), |last| here.with("before", &last).text()),
+        frame,
+    };
+    Ok(respond(StatusCode::OK, &page, &headers))
+}

@@ -1,0 +1,57 @@
+//! GET /console/live: tells open pages that there is something new, and nothing else.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use http_body_util::channel::Channel;
+use hyper::body::Bytes;
+use tokio::sync::Semaphore;
+
+use super::access::Viewer;
+use super::frame::Refusal;
+use crate::app::App;
+use crate::http::Streaming;
+
+/// Pages that listen at once, per node.
+const STREAMS_MAX: usize = 64;
+static STREAMS: Semaphore = Semaphore::const_new(STREAMS_MAX);
+/// How often this node's news are looked at.
+const LOOK_PERIOD: Duration = Duration::from_millis(500);
+/// What other nodes did shows after this many looks at the latest.
+const LOOKS_SILENT_MAX: u32 = 10;
+/// Then the browser comes again, and proves again who it is.
+const LOOKS_MAX: u32 = 1_200;
+
+pub(super) async fn live(State(app): State<App>, _viewer: Viewer) -> Result<Response, Refusal> {
+    let turn = STREAMS.try_acquire().map_err(|_| Refusal::Unavailable("too many pages".into()))?;
+    let (mut sender, body) = Channel::<Bytes>::new(4);
+    tokio::spawn(async move {
+        let _turn = turn;
+        let mut seen = app.news.count();
+        let mut silent = 0;
+        for _ in 0..LOOKS_MAX {
+            tokio::time::sleep(LOOK_PERIOD).await;
+            let now = app.news.count();
+            if now.is_none() {
+                return;
+            }
+            silent += 1;
+            if now != seen || silent == LOOKS_SILENT_MAX {
+                (seen, silent) = (now, 0);
+                let news = Bytes::from_static(b"event: news\ndata: -\n\n");
+                if sender.send_data(news).await.is_err() {
+                    return;
+                }
+            }
+        }
+    });
+    let mut response = Response::new(Body::new(body));
+    response.extensions_mut().insert(Streaming);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}

@@ -1,0 +1,263 @@
+//! Orders: the list with its filters, a search by any id, and the list as a file.
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use http_body_util::channel::Channel;
+use hyper::body::Bytes;
+use jiff::civil::Date;
+use jiff::tz::Offset;
+use jiff::{SignedDuration, Timestamp};
+
+use super::access::Viewer;
+use super::frame::{Frame, Refusal, Room, respond};
+use super::links::Link;
+use crate::app::App;
+use crate::domain::Status;
+use crate::http::Streaming;
+use crate::store::{OrderFilter, OrderLine, Scope};
+
+const PAGE_ROWS: usize = 50;
+const EXPORT_ROWS: usize = 1_000;
+
+#[derive(Template)]
+#[template(path = "console/orders.html")]
+struct OrdersPage {
+    frame: Frame,
+    rows: Vec<OrderRow>,
+    applications: Vec<(String, String)>,
+    application: String,
+    status: String,
+    from: String,
+    to: String,
+    search: String,
+    nothing_found: bool,
+    next_url: String,
+    first_url: String,
+    csv_url: String,
+    /// Where fresh rows come from; older pages stay as they are.
+    live_url: String,
+}
+
+struct OrderRow {
+    reference: String,
+    external: String,
+    application: String,
+    name: String,
+    status: &'static str,
+    status_text: &'static str,
+    amount: String,
+    at: String,
+}
+
+/// GET /console/orders
+pub(super) async fn orders(
+    State(app): State<App>,
+    viewer: Viewer,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let before = Some(viewer.asked("before").to_owned()).filter(|cursor| !cursor.is_empty());
+    let scope = viewer.narrowed(&app);
+    let page = app.store.order_lines(&scope, filter(&viewer), before.clone(), PAGE_ROWS).await?;
+    let frame = Frame::new(&app, &viewer, Room::Orders);
+    let here = Link::to("/console/orders")
+        .with("application", viewer.asked("application"))
+        .with("status", viewer.asked("status"))
+        .with("from", viewer.asked("from"))
+        .with("to", viewer.asked("to"));
+    let page = OrdersPage {
+        rows: page.rows.iter().map(|line| row(&app, &frame, line)).collect(),
+        applications: applications(&app, &viewer),
+        application: viewer.asked("application").to_owned(),
+        status: viewer.asked("status").to_owned(),
+        from: viewer.asked("from").to_owned(),
+        to: viewer.asked("to").to_owned(),
+        search: String::new(),
+        nothing_found: false,
+        next_url: page.next.map_or(String::new(), |next| here.clone().with("before", &next).text()),
+        first_url: before.as_ref().map_or(String::new(), |_| here.text()),
+        live_url: if before.is_none() { here.text() } else { String::new() },
+        csv_url: here.clone().at("/console/orders.csv").text(),
+        frame,
+    };
+    Ok(respond(StatusCode::OK, &page, &headers))
+}
+
+/// GET /console/search?id=…: straight to what was found.
+pub(super) async fn search(
+    State(app): State<App>,
+    viewer: Viewer,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    const ID_CHARS_MAX: usize = 200;
+    let id: String = viewer.asked("id").chars().take(ID_CHARS_MAX).collect();
+    let partner = viewer.person.partner;
+    if app.store.logged_request(partner, &id).await?.is_some() {
+        return Ok(Redirect::to(&format!("/console/requests/{id}")).into_response());
+    }
+    let rails: Vec<_> = app.rails.all().iter().map(|rail| rail.name().to_owned()).collect();
+    let found = app.store.find_orders(&viewer.scope, &id, &rails).await?;
+    if let [only] = &found[..] {
+        return Ok(Redirect::to(&format!("/console/orders/{}", only.as_str())).into_response());
+    }
+    let frame = Frame::new(&app, &viewer, Room::Orders);
+    let mut rows = Vec::new();
+    for reference in &found {
+        if let Some(order) = app.store.order_by_reference(reference).await? {
+            rows.push(row(&app, &frame, &order.into()));
+        }
+    }
+    let page = OrdersPage {
+        nothing_found: rows.is_empty(),
+        rows,
+        applications: applications(&app, &viewer),
+        application: String::new(),
+        status: String::new(),
+        from: String::new(),
+        to: String::new(),
+        search: id,
+        next_url: String::new(),
+        first_url: String::new(),
+        csv_url: String::new(),
+        live_url: String::new(),
+        frame,
+    };
+    let status = if page.nothing_found { StatusCode::NOT_FOUND } else { StatusCode::OK };
+    Ok(respond(status, &page, &headers))
+}
+
+/// GET /console/orders.csv: every order of the filter, as it is read.
+pub(super) async fn export(State(app): State<App>, viewer: Viewer) -> Result<Response, Refusal> {
+    let (scope, filter) = (viewer.narrowed(&app), filter(&viewer));
+    app.store
+        .note(app.clock.now(), &viewer.author(), "orders.export", "orders", &viewer.here)
+        .await?;
+    let (sender, body) = Channel::<Bytes, ExportBrokeOff>::new(2);
+    tokio::spawn(write_csv(app, scope, filter, sender));
+    let mut response = Response::new(Body::new(body));
+    response.extensions_mut().insert(Streaming);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(
+        header::CONTENT_DISPOSITION,
+        HeaderValue::from_static("attachment; filename=\"orders.csv\""),
+    );
+    Ok(response)
+}
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the export broke off")]
+struct ExportBrokeOff;
+
+async fn write_csv(
+    app: App,
+    scope: Scope,
+    filter: OrderFilter,
+    mut sender: http_body_util::channel::Sender<Bytes, ExportBrokeOff>,
+) {
+    let mut before = None;
+    let mut text = String::from(
+        "referenceNumber,externalTransactionId,application,paymentStatus,amount,name,createdAt\r\n",
+    );
+    loop {
+        let page = match app.store.order_lines(&scope, filter, before, EXPORT_ROWS).await {
+            Ok(page) => page,
+            Err(fault) => {
+                tracing::warn!(%fault, "an export broke off");
+                // Cut short, not ended well: the reader's program must notice.
+                sender.abort(ExportBrokeOff);
+                return;
+            }
+        };
+        for line in &page.rows {
+            let cells = [
+                line.reference_number.as_str(),
+                &line.external_transaction_id,
+                &application_name(&app, line),
+                line.status.code(),
+                &line.amount.to_string(),
+                &line.name,
+                &line.created_at.to_string(),
+            ];
+            let cells: Vec<_> = cells.into_iter().map(cell).collect();
+            text.push_str(&cells.join(","));
+            text.push_str("\r\n");
+        }
+        if sender.send_data(Bytes::from(std::mem::take(&mut text))).await.is_err() {
+            return;
+        }
+        match page.next {
+            Some(next) => before = Some(next),
+            None => return,
+        }
+    }
+}
+
+/// A cell that a spreadsheet takes for a text, whatever it begins with.
+fn cell(text: &str) -> String {
+    let harmless = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        format!("'{text}")
+    } else {
+        text.to_owned()
+    };
+    if harmless.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", harmless.replace('"', "\"\""))
+    } else {
+        harmless
+    }
+}
+
+fn filter(viewer: &Viewer) -> OrderFilter {
+    let day = |name: &str| viewer.asked(name).parse::<Date>().ok();
+    OrderFilter {
+        status: Status::from_code(viewer.asked("status")),
+        since: day("from").and_then(midnight),
+        until: day("to").and_then(|day| day.tomorrow().ok()).and_then(midnight),
+    }
+}
+
+/// In Luanda.
+fn midnight(day: Date) -> Option<Timestamp> {
+    let utc = Offset::UTC.to_timestamp(day.at(0, 0, 0, 0)).ok()?;
+    utc.checked_sub(SignedDuration::from_hours(1)).ok()
+}
+
+fn row(app: &App, frame: &Frame, line: &OrderLine) -> OrderRow {
+    OrderRow {
+        reference: line.reference_number.as_str().to_owned(),
+        external: line.external_transaction_id.clone(),
+        application: application_name(app, line),
+        name: line.name.clone(),
+        status: line.status.code(),
+        status_text: frame.t.status(line.status),
+        amount: frame.kwanza(line.amount),
+        at: frame.time(line.created_at),
+    }
+}
+
+fn application_name(app: &App, line: &OrderLine) -> String {
+    let known = app.directory.known();
+    known.application_by_id(line.application).map_or(String::new(), |one| one.name.clone())
+}
+
+/// Theirs, to choose from: id and name.
+pub(super) fn applications(app: &App, viewer: &Viewer) -> Vec<(String, String)> {
+    let own = viewer.applications(app);
+    own.iter().map(|one| (one.uuid.as_str().to_owned(), one.name.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_never_a_formula() {
+        assert_eq!(cell("=1+1"), "'=1+1");
+        assert_eq!(cell("@SUM(A1)"), "'@SUM(A1)");
+        assert_eq!(cell("a \"b\", c"), "\"a \"\"b\"\", c\"");
+        assert_eq!(cell("Ténis"), "Ténis");
+    }
+}

@@ -1,0 +1,339 @@
+//! What the console says, in three languages side by side, so that none falls behind.
+
+use crate::domain::{ExceptionKind, Role, Status};
+use crate::http::Language;
+use crate::store::EventState;
+
+/// One line a text: its name, then Portuguese, English, French.
+macro_rules! texts {
+    ($($name:ident: $pt:literal, $en:literal, $fr:literal;)*) => {
+        pub(super) struct Texts { $(pub $name: &'static str,)* }
+        static PT: Texts = Texts { $($name: $pt,)* };
+        static EN: Texts = Texts { $($name: $en,)* };
+        static FR: Texts = Texts { $($name: $fr,)* };
+    };
+}
+
+texts! {
+    console: "Consola", "Console", "Console";
+    sandbox_mark: "SANDBOX · nenhum dinheiro real", "SANDBOX · no real money", "SANDBOX · pas d’argent réel";
+    production_mark: "PRODUÇÃO · dinheiro real", "PRODUCTION · real money", "PRODUCTION · argent réel";
+    skip: "Saltar para o conteúdo", "Skip to content", "Aller au contenu";
+    language: "Idioma", "Language", "Langue";
+    menu: "Menu", "Menu", "Menu";
+    nav_home: "Início", "Home", "Accueil";
+    nav_orders: "Pedidos", "Orders", "Commandes";
+    nav_webhooks: "Webhooks", "Webhooks", "Webhooks";
+    nav_exceptions: "Exceções", "Exceptions", "Exceptions";
+    nav_developers: "Programadores", "Developers", "Développeurs";
+    nav_requests: "Chamadas", "Requests", "Appels";
+    nav_audit: "Auditoria", "Audit", "Audit";
+    nav_people: "Pessoas", "People", "Personnes";
+    nav_account: "Conta", "Account", "Compte";
+    sign_out: "Sair", "Sign out", "Se déconnecter";
+    sign_in: "Entrar", "Sign in", "Se connecter";
+    login: "Utilizador", "Login", "Identifiant";
+    password: "Palavra-passe", "Password", "Mot de passe";
+    password_again: "Outra vez", "Again", "Encore une fois";
+    password_new: "Nova palavra-passe", "New password", "Nouveau mot de passe";
+    password_present: "Palavra-passe atual", "Present password", "Mot de passe actuel";
+    code_optional: "Código do telemóvel (se o ativou)", "Code from your phone (if you switched it on)", "Code du téléphone (si activé)";
+    code: "Código", "Code", "Code";
+    sign_in_wrong: "Utilizador, palavra-passe ou código errados. Tente de novo.", "Wrong login, password or code. Try again.", "Identifiant, mot de passe ou code incorrect. Réessayez.";
+    sign_in_throttled: "Demasiadas tentativas. Espere um minuto e tente de novo.", "Too many tries. Wait a minute and try again.", "Trop d’essais. Attendez une minute et réessayez.";
+    welcome: "Bem-vindo", "Welcome", "Bienvenue";
+    welcome_text: "Escolha uma palavra-passe para entrar.", "Choose a password to come in.", "Choisissez un mot de passe pour entrer.";
+    password_short: "Demasiado curta.", "Too short.", "Trop court.";
+    password_differ: "As duas não são iguais.", "The two are not alike.", "Les deux ne sont pas identiques.";
+    password_rule: "caracteres, pelo menos", "characters at least", "caractères au moins";
+    not_found: "Não encontrado", "Not found", "Introuvable";
+    not_found_text: "Não existe, ou não é seu. Verifique o endereço.", "There is no such thing, or it is not yours. Check the address.", "Cela n’existe pas, ou n’est pas à vous. Vérifiez l’adresse.";
+    forbidden: "Sem permissão", "Not allowed", "Non autorisé";
+    forbidden_text: "O seu papel não permite isto. Peça a um proprietário.", "Your role does not allow this. Ask an owner.", "Votre rôle ne le permet pas. Demandez à un propriétaire.";
+    foreign_text: "O pedido veio de outra página. Abra a consola e tente de novo.", "The request came from another site’s page. Open the console and try again.", "La demande vient d’une autre page. Ouvrez la console et réessayez.";
+    bad_form: "Não foi entendido", "Not understood", "Pas compris";
+    bad_form_text: "Falta um campo ou tem um valor que não serve. Volte e corrija.", "A field is missing or has a value that does not fit. Go back and mend it.", "Un champ manque ou ne convient pas. Revenez et corrigez.";
+    not_done: "Nada foi feito", "Nothing was done", "Rien n’a été fait";
+    unavailable: "De momento não é possível", "Not possible at the moment", "Impossible pour le moment";
+    unavailable_text: "Nada se perdeu. Tente de novo dentro de um momento.", "Nothing is lost. Try again in a moment.", "Rien n’est perdu. Réessayez dans un instant.";
+    back_home: "Voltar ao início", "Back home", "Retour à l’accueil";
+    request: "Chamada", "Request", "Appel";
+    search: "Procurar", "Search", "Chercher";
+    search_hint: "Qualquer identificador: pedido, evento, referência, chamada", "Any id: order, event, reference, request", "Tout identifiant : commande, événement, référence, appel";
+    nothing_found: "Nada encontrado com este identificador.", "Nothing found with this id.", "Rien trouvé avec cet identifiant.";
+    period: "Período", "Period", "Période";
+    last_24h: "24 horas", "24 hours", "24 heures";
+    last_7d: "7 dias", "7 days", "7 jours";
+    last_30d: "30 dias", "30 days", "30 jours";
+    volume: "Volume pago", "Paid volume", "Volume payé";
+    orders_made: "Pedidos criados", "Orders created", "Commandes créées";
+    paid: "pagos", "paid", "payées";
+    cancelled: "cancelados", "cancelled", "annulées";
+    success_rate: "Taxa de sucesso", "Success rate", "Taux de réussite";
+    success_hint: "pagos entre os decididos", "paid among those settled", "payées parmi les réglées";
+    webhook_lag: "Espera dos webhooks", "Webhook lag", "Attente des webhooks";
+    webhook_lag_hint: "média até à primeira tentativa; pior", "mean until the first attempt; worst", "moyenne jusqu’au premier essai ; pire";
+    webhook_failures: "Webhooks falhados", "Webhook failures", "Échecs des webhooks";
+    webhook_failures_hint: "tentativas sem resposta 2xx", "attempts without a 2xx", "essais sans réponse 2xx";
+    attention: "Precisa de si", "Needs you", "À traiter";
+    attention_none: "Nada. Está tudo em ordem.", "Nothing. All is well.", "Rien. Tout va bien.";
+    attention_exceptions: "exceções por resolver", "exceptions to resolve", "exceptions à résoudre";
+    attention_exhausted: "webhooks desistidos", "webhooks given up", "webhooks abandonnés";
+    attention_waiting: "webhooks à espera, o mais antigo de", "webhooks waiting, the oldest since", "webhooks en attente, le plus ancien depuis";
+    chart_orders: "Pedidos", "Orders", "Commandes";
+    chart_webhooks: "Webhooks", "Webhooks", "Webhooks";
+    chart_confirmed: "Pagos", "Paid", "Payées";
+    chart_cancelled: "Cancelados", "Cancelled", "Annulées";
+    chart_attempts: "Tentativas", "Attempts", "Essais";
+    chart_failures: "Falhas", "Failures", "Échecs";
+    as_table: "Como tabela", "As a table", "En tableau";
+    when: "Quando", "When", "Quand";
+    all: "Todos", "All", "Tous";
+    application: "Aplicação", "Application", "Application";
+    status: "Estado", "Status", "Statut";
+    from: "De", "From", "Du";
+    to: "Até", "To", "Au";
+    filter: "Filtrar", "Filter", "Filtrer";
+    export_csv: "Exportar CSV", "Export CSV", "Exporter en CSV";
+    status_pending: "pendente", "pending", "en attente";
+    status_confirmed: "pago", "paid", "payée";
+    status_cancelled: "cancelado", "cancelled", "annulée";
+    order: "Pedido", "Order", "Commande";
+    amount: "Montante", "Amount", "Montant";
+    created: "Criado", "Created", "Créée";
+    expires: "Prazo", "Deadline", "Échéance";
+    description: "Descrição", "Description", "Description";
+    payer: "Cliente", "Payer", "Payeur";
+    older: "Mais antigos", "Older", "Plus anciens";
+    newest: "Mais recentes", "Newest", "Plus récents";
+    nothing_here: "Nada aqui.", "Nothing here.", "Rien ici.";
+    cancel_order: "Cancelar pedido", "Cancel order", "Annuler la commande";
+    cancel_confirm: "Cancelar este pedido? Não se pode desfazer.", "Cancel this order? It cannot be undone.", "Annuler cette commande ? C’est définitif.";
+    cancel_waits: "O cancelamento espera pelo pagamento em curso.", "The cancellation waits for the payment under way.", "L’annulation attend le paiement en cours.";
+    simulate: "Simular", "Simulate", "Simuler";
+    simulate_confirm: "Pagar", "Pay", "Payer";
+    simulate_decline: "Recusar", "Decline", "Refuser";
+    simulate_pending: "Emitir referência", "Issue a reference", "Émettre une référence";
+    simulate_cancel: "Desistir", "Give up", "Abandonner";
+    simulate_expire: "Deixar expirar", "Let it expire", "Laisser expirer";
+    clock: "Relógio do sandbox", "Clock of the sandbox", "Horloge du sandbox";
+    clock_move: "Avançar", "Advance", "Avancer";
+    minutes: "minutos", "minutes", "minutes";
+    attempts: "Tentativas", "Attempts", "Essais";
+    method: "Método", "Method", "Moyen";
+    instrument: "Meio", "Instrument", "Instrument";
+    until: "Até", "Until", "Jusqu’à";
+    story: "História", "Story", "Histoire";
+    story_created: "Pedido criado", "Order created", "Commande créée";
+    story_event: "Evento para o comerciante", "Event for the merchant", "Événement pour le marchand";
+    story_delivery: "Entrega, tentativa", "Delivery, attempt", "Livraison, essai";
+    story_exception: "Dinheiro que não bate", "Money that does not fit", "Argent qui ne correspond pas";
+    operator: "operador", "operator", "opérateur";
+    action_settle: "Estado mudou", "Status changed", "Statut changé";
+    action_attempt_start: "Tentativa de pagamento", "Attempt to pay", "Essai de paiement";
+    action_attempt_step: "Tentativa avançou", "Attempt moved on", "L’essai a avancé";
+    action_request_cancel: "Cancelamento pedido", "Cancellation asked for", "Annulation demandée";
+    action_exception: "Exceção resolvida", "Exception resolved", "Exception résolue";
+    action_simulate: "Simulado à mão", "Simulated by hand", "Simulé à la main";
+    destinations: "Destinos", "Destinations", "Destinations";
+    destination: "Destino", "Destination", "Destination";
+    waiting: "À espera", "Waiting", "En attente";
+    oldest: "Mais antigo", "Oldest", "Plus ancien";
+    next_attempt: "Próxima tentativa", "Next attempt", "Prochain essai";
+    taken: "Aceites", "Taken", "Acceptés";
+    latency: "Latência", "Latency", "Latence";
+    healthy: "saudável", "healthy", "sain";
+    unhealthy: "a falhar", "failing", "en échec";
+    event: "Evento", "Event", "Événement";
+    state_failing: "A falhar", "Failing", "En échec";
+    state_queued: "Na fila", "Queued", "En file";
+    state_delivered: "Entregue", "Delivered", "Livré";
+    state_superseded: "Ultrapassado", "Superseded", "Remplacé";
+    state_exhausted: "Desistido", "Given up", "Abandonné";
+    recover: "Recuperar tudo o que falhou", "Recover all that failed", "Récupérer tout ce qui a échoué";
+    recover_since: "das últimas (horas)", "of the last (hours)", "des dernières (heures)";
+    resend: "Enviar de novo", "Send again", "Renvoyer";
+    request_sent: "O que é enviado", "What is sent", "Ce qui est envoyé";
+    headers_now: "Cabeçalhos, assinados agora", "Headers, signed now", "En-têtes, signés maintenant";
+    body: "Corpo", "Body", "Corps";
+    copy_curl: "Copiar como curl", "Copy as curl", "Copier en curl";
+    copy: "Copiar", "Copy", "Copier";
+    copied: "Copiado", "Copied", "Copié";
+    answer: "Resposta", "Answer", "Réponse";
+    exceptions_text: "Dinheiro que chegou tarde, com outro montante, a mais, ou sem pedido. Nada se perde: um operador decide.", "Money that came late, with another amount, twice, or for no order. None is lost: an operator decides.", "Argent arrivé en retard, d’un autre montant, en trop ou sans commande. Rien ne se perd : un opérateur décide.";
+    open_only: "Por resolver", "Open", "À résoudre";
+    kind_late: "Tarde", "Late", "En retard";
+    kind_mismatch: "Outro montante", "Another amount", "Autre montant";
+    kind_excess: "A mais", "Excess", "En trop";
+    kind_unmatched: "Sem pedido", "Unmatched", "Sans commande";
+    kind_reversal: "Estorno", "Reversal", "Contre-passation";
+    rail: "Rede", "Rail", "Réseau";
+    resolve: "Resolver", "Resolve", "Résoudre";
+    resolve_accept: "Aceitar como pago", "Accept as paid", "Accepter comme payé";
+    resolve_refund: "Devolvido", "Refunded", "Remboursé";
+    resolve_dismiss: "Nada a fazer", "Nothing to do", "Rien à faire";
+    reason: "Motivo", "Reason", "Motif";
+    resolved: "Resolvido", "Resolved", "Résolu";
+    keys: "Chaves", "Keys", "Clés";
+    client_id: "SVC_CLIENT_ID", "SVC_CLIENT_ID", "SVC_CLIENT_ID";
+    client_secret: "Segredo do cliente", "Client secret", "Secret client";
+    webhook_secret: "Segredo dos webhooks", "Webhook secret", "Secret des webhooks";
+    publishable_key: "Chave publicável", "Publishable key", "Clé publiable";
+    last_used: "Último uso", "Last used", "Dernier usage";
+    never: "nunca", "never", "jamais";
+    previous_until: "O anterior vale até", "The one before is good until", "Le précédent vaut jusqu’au";
+    rotate: "Trocar", "Rotate", "Renouveler";
+    rotate_confirm: "Emitir um segredo novo?", "Issue a new secret?", "Émettre un nouveau secret ?";
+    overlap_hours: "O anterior vale ainda (horas)", "The one before stays good for (hours)", "Le précédent reste valable (heures)";
+    revoke: "Revogar o anterior agora", "Revoke the one before now", "Révoquer le précédent maintenant";
+    revealed: "Guarde-o agora: não volta a ser mostrado.", "Keep it now: it is not shown again.", "Gardez-le maintenant : il ne sera plus montré.";
+    first_steps: "Primeiros passos", "First steps", "Premiers pas";
+    step_key: "Chave emitida", "Key issued", "Clé émise";
+    step_order: "Primeiro pedido criado", "First order created", "Première commande créée";
+    step_button: "Botão aberto por um cliente", "Button opened by a payer", "Bouton ouvert par un payeur";
+    step_webhook: "Webhook recebido e aceite", "Webhook received and taken", "Webhook reçu et accepté";
+    done_mark: "feito", "done", "fait";
+    todo_mark: "por fazer", "to do", "à faire";
+    signature_helper: "Verificar uma assinatura", "Check a signature", "Vérifier une signature";
+    signature_text: "Tudo se passa no seu navegador: o segredo não sai daqui.", "All of it happens in your browser: the secret does not leave it.", "Tout se passe dans votre navigateur : le secret n’en sort pas.";
+    signature_body: "Corpo, exatamente como chegou", "Body, exactly as it came", "Corps, exactement tel que reçu";
+    signature_given: "Assinatura recebida (x-svc-content-token)", "Signature received (x-svc-content-token)", "Signature reçue (x-svc-content-token)";
+    signature_check: "Calcular", "Compute", "Calculer";
+    signature_right: "Está certa.", "It is right.", "Elle est juste.";
+    signature_wrong: "Não é desta mensagem com este segredo.", "It is not of this message with this secret.", "Elle n’est pas de ce message avec ce secret.";
+    signature_upper: "Certa, mas em maiúsculas: só minúsculas valem.", "Right, but in upper case: only lower case counts.", "Juste, mais en majuscules : seules les minuscules valent.";
+    signature_newline: "Seria a certa com uma linha nova no fim do corpo (ou sem ela).", "It would be right with a newline at the end of the body (or without it).", "Elle serait juste avec un saut de ligne à la fin du corps (ou sans).";
+    signature_reencoded: "É a do JSON escrito de novo: assine os bytes como chegaram.", "It is that of the JSON written anew: sign the bytes as they came.", "C’est celle du JSON réécrit : signez les octets tels que reçus.";
+    signature_expected: "Assinatura esperada", "Expected signature", "Signature attendue";
+    builder: "Fazer o botão", "Build the button", "Construire le bouton";
+    builder_text: "Escolha e copie. O código funciona tal como está.", "Choose and copy. The code works as it is.", "Choisissez et copiez. Le code fonctionne tel quel.";
+    builder_shape: "Forma", "Shape", "Forme";
+    builder_theme: "Tema", "Theme", "Thème";
+    builder_width: "Largura", "Width", "Largeur";
+    builder_life: "Vida da referência (minutos)", "Life of a reference (minutes)", "Vie d’une référence (minutes)";
+    builder_methods: "Métodos", "Methods", "Moyens";
+    requests_text: "As chamadas do seu programa, sem nada secreto ou pessoal. Guardadas 30 dias.", "The calls of your program, without anything secret or personal. Kept for 30 days.", "Les appels de votre programme, sans rien de secret ni de personnel. Gardés 30 jours.";
+    refused_only: "Só recusadas", "Refused only", "Refusés seulement";
+    call: "Chamada", "Call", "Appel";
+    took: "Duração", "Took", "Durée";
+    audit_text: "Quem fez o quê. As linhas são seladas em cadeia; «svc audit verify» encontra qualquer alteração.", "Who did what. Rows are sealed in a chain; “svc audit verify” finds any change.", "Qui a fait quoi. Les lignes sont scellées en chaîne ; « svc audit verify » trouve toute altération.";
+    audit_head: "Último selo (guarde-o noutro lugar)", "Last seal (keep it elsewhere)", "Dernier sceau (gardez-le ailleurs)";
+    sealed: "selada", "sealed", "scellée";
+    unsealed: "por selar", "not sealed yet", "pas encore scellée";
+    who: "Quem", "Who", "Qui";
+    what: "O quê", "What", "Quoi";
+    subject: "Sobre", "Subject", "Sujet";
+    change: "Mudança", "Change", "Changement";
+    invite: "Convidar", "Invite", "Inviter";
+    invite_link: "Envie este endereço: serve uma vez, durante 72 horas.", "Send this address: it works once, for 72 hours.", "Envoyez cette adresse : elle sert une fois, pendant 72 heures.";
+    invite_new: "Novo convite", "New invitation", "Nouvelle invitation";
+    role: "Papel", "Role", "Rôle";
+    role_owner: "proprietário", "owner", "propriétaire";
+    role_developer: "programador", "developer", "développeur";
+    role_support: "apoio", "support", "assistance";
+    role_reader: "leitura", "read-only", "lecture";
+    save: "Guardar", "Save", "Enregistrer";
+    disable: "Desativar", "Disable", "Désactiver";
+    enable: "Ativar", "Enable", "Activer";
+    disabled: "desativado", "disabled", "désactivé";
+    invited: "convidado", "invited", "invité";
+    active: "ativo", "active", "actif";
+    yourself: "é você", "that is you", "c’est vous";
+    totp: "Código do telemóvel", "Code from a phone", "Code du téléphone";
+    totp_off: "Desligar códigos", "Switch codes off", "Désactiver les codes";
+    totp_on: "Ligar códigos", "Switch codes on", "Activer les codes";
+    totp_text: "Leia o código QR com uma aplicação de autenticação e escreva o que ela mostra.", "Read the QR code with an authenticator app and type what it shows.", "Lisez le code QR avec une application d’authentification et tapez ce qu’elle montre.";
+    totp_is_on: "Os códigos estão ligados.", "Codes are switched on.", "Les codes sont activés.";
+    code_wrong: "O código não está certo. Veja a hora do telemóvel.", "The code is not right. Check your phone’s clock.", "Le code n’est pas juste. Vérifiez l’heure du téléphone.";
+    change_password: "Mudar a palavra-passe", "Change the password", "Changer le mot de passe";
+    done_cancelled: "Pedido cancelado.", "Order cancelled.", "Commande annulée.";
+    done_settled: "O pedido já estava decidido.", "The order was settled already.", "La commande était déjà réglée.";
+    done_cancel_waits: "O cancelamento espera pelo pagamento em curso.", "The cancellation waits for the payment under way.", "L’annulation attend le paiement en cours.";
+    done_simulated: "Feito. O webhook vai a caminho.", "Done. The webhook is on its way.", "Fait. Le webhook est en route.";
+    done_resent: "Na fila outra vez; sai já.", "Queued again; it leaves now.", "De nouveau en file ; il part maintenant.";
+    done_not_resent: "Não foi enviado: um evento mais novo do mesmo pedido tomou o seu lugar.", "Not sent: a newer event of the same order took its place.", "Pas envoyé : un événement plus récent de la même commande a pris sa place.";
+    done_recovered: "Tudo o que falhou sai de novo.", "All that failed goes out again.", "Tout ce qui a échoué repart.";
+    done_resolved: "Resolvido.", "Resolved.", "Résolu.";
+    done_revoked: "O segredo anterior já não vale.", "The secret before no longer works.", "Le secret précédent ne vaut plus.";
+    done_changed: "Mudado.", "Changed.", "Changé.";
+    done_clock: "O relógio avançou, e tudo o que vencia aconteceu.", "The clock moved, and all that fell due has happened.", "L’horloge a avancé, et tout ce qui arrivait à échéance s’est produit.";
+    done_clock_moving: "O relógio ainda avança.", "The clock is still moving.", "L’horloge avance encore.";
+}
+
+impl Texts {
+    pub(super) fn of(language: Language) -> &'static Self {
+        match language {
+            Language::Pt => &PT,
+            Language::En => &EN,
+            Language::Fr => &FR,
+        }
+    }
+
+    pub(super) fn status(&self, status: Status) -> &'static str {
+        match status {
+            Status::Pending => self.status_pending,
+            Status::Confirmed => self.status_confirmed,
+            Status::Cancelled => self.status_cancelled,
+        }
+    }
+
+    pub(super) fn role(&self, role: Role) -> &'static str {
+        match role {
+            Role::Owner => self.role_owner,
+            Role::Developer => self.role_developer,
+            Role::Support => self.role_support,
+            Role::Reader => self.role_reader,
+        }
+    }
+
+    pub(super) fn event_state(&self, state: EventState) -> &'static str {
+        match state {
+            EventState::Queued => self.state_queued,
+            EventState::Delivered => self.state_delivered,
+            EventState::Superseded => self.state_superseded,
+            EventState::Exhausted => self.state_exhausted,
+        }
+    }
+
+    pub(super) fn exception_kind(&self, kind: ExceptionKind) -> &'static str {
+        match kind {
+            ExceptionKind::Late => self.kind_late,
+            ExceptionKind::Mismatch => self.kind_mismatch,
+            ExceptionKind::Excess => self.kind_excess,
+            ExceptionKind::Unmatched => self.kind_unmatched,
+            ExceptionKind::Reversal => self.kind_reversal,
+        }
+    }
+
+    /// An action of the history in words; one without words stands for itself.
+    pub(super) fn action<'a>(&self, action: &'a str) -> &'a str {
+        match action {
+            "order.settle" => self.action_settle,
+            "attempt.start" => self.action_attempt_start,
+            "attempt.step" => self.action_attempt_step,
+            "order.request_cancel" => self.action_request_cancel,
+            "exception.resolve" => self.action_exception,
+            "order.simulate" => self.action_simulate,
+            other => other,
+        }
+    }
+
+    /// What a page says it did, by the word in its address; anything else says nothing.
+    pub(super) fn done(&self, what: &str) -> &'static str {
+        match what {
+            "cancelled" => self.done_cancelled,
+            "settled" => self.done_settled,
+            "cancel_waits" => self.done_cancel_waits,
+            "simulated" => self.done_simulated,
+            "resent" => self.done_resent,
+            "not_resent" => self.done_not_resent,
+            "recovered" => self.done_recovered,
+            "resolved" => self.done_resolved,
+            "revoked" => self.done_revoked,
+            "changed" => self.done_changed,
+            "clock" => self.done_clock,
+            "clock_moving" => self.done_clock_moving,
+            _ => "",
+        }
+    }
+}

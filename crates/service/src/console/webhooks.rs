@@ -1,0 +1,324 @@
+//! Webhooks: every delivery with what was sent and answered, and sending again.
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use jiff::{SignedDuration, Timestamp};
+
+use super::access::{Form, Viewer};
+use super::frame::{Frame, Refusal, Room, done, respond};
+use super::links::Link;
+use super::orders::applications;
+use crate::app::App;
+use crate::domain::{ApplicationId, EventId, Permission};
+use crate::store::{EventFilter, EventKind, EventLine, EventRecord, EventState, Scope};
+use crate::webhook::signature_headers;
+
+const PAGE_ROWS: usize = 50;
+const DESTINATIONS_MAX: usize = 50;
+/// Events whose attempts tell how a destination is.
+const RECENT_EVENTS: usize = 200;
+
+#[derive(Template)]
+#[template(path = "console/webhooks.html")]
+struct WebhooksPage {
+    frame: Frame,
+    rows: Vec<EventRow>,
+    destinations: Vec<DestinationRow>,
+    applications: Vec<(String, String)>,
+    application: String,
+    state: String,
+    may_resend: bool,
+    next_url: String,
+    first_url: String,
+    /// Where fresh rows come from; older pages stay as they are.
+    live_url: String,
+}
+
+struct EventRow {
+    id: String,
+    reference: String,
+    status: &'static str,
+    state: &'static str,
+    state_text: &'static str,
+    origin: String,
+    attempts: i64,
+    next_attempt: String,
+    at: String,
+}
+
+struct DestinationRow {
+    origin: String,
+    application: String,
+    waiting: i64,
+    oldest: String,
+    next_attempt: String,
+    taken: String,
+    latency: String,
+    healthy: bool,
+}
+
+/// GET /console/webhooks
+pub(super) async fn webhooks(
+    State(app): State<App>,
+    viewer: Viewer,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let scope = viewer.narrowed(&app);
+    let kind = match viewer.asked("state") {
+        "failing" => Some(EventKind::Failing),
+        word => EventState::ALL.into_iter().find(|s| s.as_str() == word).map(EventKind::State),
+    };
+    let before = Some(viewer.asked("before").to_owned()).filter(|cursor| !cursor.is_empty());
+    let page = app.store.event_lines(&scope, kind, before.clone(), PAGE_ROWS).await?;
+    let frame = Frame::new(&app, &viewer, Room::Webhooks);
+    let here = Link::to("/console/webhooks")
+        .with("application", viewer.asked("application"))
+        .with("state", viewer.asked("state"));
+    let page = WebhooksPage {
+        rows: page.rows.iter().map(|line| row(&frame, line)).collect(),
+        destinations: destinations(&app, &frame, &scope).await?,
+        applications: applications(&app, &viewer),
+        application: viewer.asked("application").to_owned(),
+        state: viewer.asked("state").to_owned(),
+        may_resend: viewer.may(Permission::ResendWebhooks),
+        next_url: page.next.map_or(String::new(), |next| here.clone().with("before", &next).text()),
+        first_url: before.as_ref().map_or(String::new(), |_| here.text()),
+        live_url: if before.is_none() { here.text() } else { String::new() },
+        frame,
+    };
+    Ok(respond(StatusCode::OK, &page, &headers))
+}
+
+fn row(frame: &Frame, line: &EventLine) -> EventRow {
+    let waits = line.state == EventState::Queued;
+    EventRow {
+        id: line.id.as_str().to_owned(),
+        reference: line.reference_number.as_str().to_owned(),
+        status: line.status.code(),
+        state: if waits && line.failures > 0 { "failing" } else { line.state.as_str() },
+        state_text: frame.t.event_state(line.state),
+        origin: line.origin.clone(),
+        attempts: line.attempts,
+        next_attempt: if waits { frame.exact_time(line.next_attempt_at) } else { String::new() },
+        at: frame.exact_time(line.created_at),
+    }
+}
+
+/// Where events go: how many wait, and how the last ones were taken.
+async fn destinations(
+    app: &App,
+    frame: &Frame,
+    scope: &Scope,
+) -> Result<Vec<DestinationRow>, Refusal> {
+    let waiting = app.store.waiting_destinations(scope, DESTINATIONS_MAX).await?;
+    let recent = app.store.recent_attempts(scope, RECENT_EVENTS).await?;
+    let mut places: Vec<(ApplicationId, String)> = Vec::new();
+    let known = waiting.iter().map(|one| (one.application, &one.origin));
+    for (application, origin) in
+        known.chain(recent.iter().map(|one| (one.application, &one.origin)))
+    {
+        if !places.iter().any(|(a, o)| *a == application && o == origin) {
+            places.push((application, origin.clone()));
+        }
+    }
+    let directory = app.directory.known();
+    let row = |(application, origin): (ApplicationId, String)| {
+        let queue =
+            waiting.iter().find(|one| one.application == application && one.origin == origin);
+        let tries: Vec<_> = recent
+            .iter()
+            .filter(|one| one.application == application && one.origin == origin)
+            .collect();
+        let taken = tries.iter().filter(|one| is_success(one.http_status)).count() as i64;
+        let latency: i64 = tries.iter().map(|one| one.latency_ms).sum();
+        let last = tries.iter().max_by_key(|one| one.at);
+        DestinationRow {
+            application: directory
+                .application_by_id(application)
+                .map_or(String::new(), |one| one.name.clone()),
+            waiting: queue.map_or(0, |one| one.waiting),
+            oldest: queue.map_or(String::new(), |one| frame.time(one.oldest_at)),
+            next_attempt: queue.map_or(String::new(), |one| frame.exact_time(one.next_attempt_at)),
+            taken: Frame::percent(taken, tries.len() as i64),
+            latency: match tries.len() {
+                0 => "–".to_owned(),
+                count => format!("{}\u{a0}ms", latency / count as i64),
+            },
+            healthy: last.is_none_or(|one| is_success(one.http_status)),
+            origin,
+        }
+    };
+    Ok(places.into_iter().map(row).collect())
+}
+
+fn is_success(status: Option<i64>) -> bool {
+    status.is_some_and(|status| (200..300).contains(&status))
+}
+
+#[derive(Template)]
+#[template(path = "console/webhook.html")]
+struct WebhookPage {
+    frame: Frame,
+    id: String,
+    reference: String,
+    status: &'static str,
+    state: &'static str,
+    state_text: &'static str,
+    url: String,
+    body: String,
+    headers: Vec<(String, String)>,
+    curl: String,
+    next_attempt: String,
+    at: String,
+    may_resend: bool,
+    attempts: Vec<AttemptView>,
+}
+
+struct AttemptView {
+    number: u32,
+    at: String,
+    answer: String,
+    taken: bool,
+    latency_ms: i64,
+    answer_start: String,
+}
+
+/// GET /console/webhooks/{event}
+pub(super) async fn webhook(
+    State(app): State<App>,
+    viewer: Viewer,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let event = find(&app, &viewer, &id).await?;
+    let frame = Frame::new(&app, &viewer, Room::Webhooks);
+    let signed = signed(&app, &event);
+    let attempts = app.store.attempts_of(&event.id).await?;
+    let queued = event.state == EventState::Queued;
+    let body = String::from_utf8_lossy(&event.body).into_owned();
+    let page = WebhookPage {
+        id: event.id.as_str().to_owned(),
+        reference: event.reference_number.as_str().to_owned(),
+        status: event.status.code(),
+        state: event.state.as_str(),
+        state_text: frame.t.event_state(event.state),
+        curl: curl(&event.webhook_url, &signed, &body),
+        url: event.webhook_url,
+        body,
+        headers: signed,
+        next_attempt: if queued { frame.exact_time(event.next_attempt_at) } else { String::new() },
+        at: frame.exact_time(event.created_at),
+        may_resend: viewer.may(Permission::ResendWebhooks),
+        attempts: attempts
+            .into_iter()
+            .map(|attempt| AttemptView {
+                number: attempt.number,
+                at: frame.exact_time(attempt.at),
+                taken: is_success(attempt.http_status.map(i64::from)),
+                answer: match (attempt.http_status, attempt.error) {
+                    (_, Some(error)) => error,
+                    (Some(status), None) => format!("HTTP {status}"),
+                    (None, None) => String::new(),
+                },
+                latency_ms: attempt.latency_ms,
+                answer_start: String::from_utf8_lossy(&attempt.answer_start).into_owned(),
+            })
+            .collect(),
+        frame,
+    };
+    Ok(respond(StatusCode::OK, &page, &headers))
+}
+
+/// The headers as they would be sent now; the secret itself is never shown.
+fn signed(app: &App, event: &EventRecord) -> Vec<(String, String)> {
+    let known = app.directory.known();
+    let Some(application) = known.application_by_id(event.application) else { return Vec::new() };
+    let now = app.clock.now();
+    let headers = signature_headers(&app.keys, application, &event.id, &event.body, now);
+    let headers = headers.unwrap_or_default();
+    let own = headers.iter().map(|(name, value)| {
+        (name.as_str().to_owned(), value.to_str().unwrap_or_default().to_owned())
+    });
+    std::iter::once(("content-type".to_owned(), "application/json".to_owned())).chain(own).collect()
+}
+
+fn curl(url: &str, headers: &[(String, String)], body: &str) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    let mut command = format!("curl -sS -X POST {}", quoted(url));
+    for (name, value) in headers {
+        command.push_str(&format!(" \\\n  -H {}", quoted(&format!("{name}: {value}"))));
+    }
+    command.push_str(&format!(" \\\n  --data-binary {}", quoted(body)));
+    command
+}
+
+/// POST /console/webhooks/{event}/resend
+pub(super) async fn resend(
+    State(app): State<App>,
+    viewer: Viewer,
+    Path(id): Path<String>,
+    _form: Form,
+) -> Result<Response, Refusal> {
+    viewer.needs(Permission::ResendWebhooks)?;
+    let event = find(&app, &viewer, &id).await?;
+    let filter = EventFilter { id: Some(event.id.clone()), ..Default::default() };
+    let resent = replay(&app, &viewer, filter, event.id.as_str()).await?;
+    let what = if resent == 0 { "not_resent" } else { "resent" };
+    Ok(done(&format!("/console/webhooks/{id}"), what))
+}
+
+/// POST /console/webhooks/recover: all that was given up or is failing, since a time.
+pub(super) async fn recover(
+    State(app): State<App>,
+    viewer: Viewer,
+    form: Form,
+) -> Result<Response, Refusal> {
+    const HOURS_MAX: i64 = 35 * 24;
+    viewer.needs(Permission::ResendWebhooks)?;
+    let hours: i64 = form.value("hours").parse().map_err(|_| Refusal::BadForm)?;
+    if !(1..=HOURS_MAX).contains(&hours) {
+        return Err(Refusal::BadForm);
+    }
+    let since = app.clock.now().saturating_sub(SignedDuration::from_hours(hours));
+    let since = since.unwrap_or(Timestamp::UNIX_EPOCH);
+    let applications = match &viewer.scope {
+        Scope::Everything => vec![None],
+        Scope::Applications(own) => own.iter().copied().map(Some).collect(),
+    };
+    for application in applications {
+        for state in [EventState::Exhausted, EventState::Queued] {
+            let filter = EventFilter {
+                application,
+                state: Some(state),
+                since: Some(since),
+                ..Default::default()
+            };
+            replay(&app, &viewer, filter, &format!("{} since {since}", state.as_str())).await?;
+        }
+    }
+    Ok(done("/console/webhooks", "recovered"))
+}
+
+async fn replay(
+    app: &App,
+    viewer: &Viewer,
+    filter: EventFilter,
+    subject: &str,
+) -> Result<u64, Refusal> {
+    let at = app.clock.now();
+    let count = app.store.replay(filter, at).await?;
+    if count > 0 {
+        let told = format!("{count} events");
+        app.store.note(at, &viewer.author(), "webhook.replay", subject, &told).await?;
+    }
+    Ok(count)
+}
+
+/// Foreign and unknown look alike.
+async fn find(app: &App, viewer: &Viewer, id: &str) -> Result<EventRecord, Refusal> {
+    let filter = EventFilter { id: Some(EventId::restore(id.to_owned())), ..Default::default() };
+    let event = app.store.events(filter, 1).await?.pop().ok_or(Refusal::NotFound)?;
+    if viewer.scope.holds(event.application) { Ok(event) } else { Err(Refusal::NotFound) }
+}

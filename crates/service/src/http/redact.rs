@@ -1,0 +1,65 @@
+//! A body as the request log keeps it: the fields of the contract, and nothing personal or secret.
+
+use serde_json::Value;
+
+/// Kept of a body.
+const BYTES_MAX: usize = 2_048;
+/// What is shown; of anything else only that it was there.
+const SHOWN: [&str; 13] = [
+    "applicationUUID",
+    "externalTransactionId",
+    "amount",
+    "quantity",
+    "name",
+    "additionalInfo",
+    "outcome",
+    "advance",
+    "to",
+    "delayMs",
+    "drop",
+    "duplicate",
+    "status",
+];
+
+pub(crate) fn redacted(body: &[u8]) -> String {
+    let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
+        return format!("({} bytes, not a JSON object)", body.len());
+    };
+    let shown = fields.into_iter().map(|(name, value)| {
+        let shown = SHOWN.contains(&name.as_str()) && !value.is_object() && !value.is_array();
+        let name: String = name.chars().take(64).collect();
+        (name, if shown { value } else { Value::from("…") })
+    });
+    let mut text = Value::Object(shown.collect()).to_string();
+    if text.len() > BYTES_MAX {
+        let end = (0..=BYTES_MAX).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_fields_of_the_contract_are_kept() {
+        let body =
+            br#"{"amount":15000,"clientId":"923000000","clientSecret":"svcsec_x","name":"T"}"#;
+        let kept: Value = serde_json::from_str(&redacted(body)).unwrap();
+        assert_eq!((&kept["amount"], &kept["name"]), (&Value::from(15_000), &Value::from("T")));
+        assert_eq!((&kept["clientId"], &kept["clientSecret"]), (&"…".into(), &"…".into()));
+    }
+
+    #[test]
+    fn what_is_no_object_is_only_counted() {
+        assert_eq!(redacted(b"client_secret=svcsec_x"), "(22 bytes, not a JSON object)");
+    }
+
+    #[test]
+    fn a_long_body_is_cut_between_characters() {
+        let body = format!(r#"{{"name":"{}"}}"#, "ç".repeat(5_000));
+        assert!(redacted(body.as_bytes()).len() < BYTES_MAX + 8);
+    }
+}

@@ -1,0 +1,503 @@
+//! Lists for people who look: newest first, page by page, never more than a bounded stretch of rows.
+
+use jiff::Timestamp;
+
+use super::portable::{Cells, Statement, Value, values};
+use super::{EventState, Result, Store, StoreError, as_limit};
+use crate::domain::{
+    ApplicationId, Centimos, EventId, ExceptionKind, Order, ReferenceNumber, Status,
+};
+
+/// Whose rows somebody may see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Everything,
+    Applications(Vec<ApplicationId>),
+}
+
+impl Scope {
+    pub fn holds(&self, application: ApplicationId) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Applications(own) => own.contains(&application),
+        }
+    }
+
+    /// One list for all, or one for each application, to be merged: an index serves each.
+    fn parts(&self) -> Vec<Option<ApplicationId>> {
+        match self {
+            Self::Everything => vec![None],
+            Self::Applications(own) => own.iter().copied().map(Some).collect(),
+        }
+    }
+}
+
+/// Rows read at a time, and how often for one page; a page of a rare kind may hold fewer rows than
+/// asked for, and then says where to go on.
+const STRETCH: usize = 1_000;
+const STRETCHES_MAX: usize = 10;
+
+/// A page and where the next one begins.
+#[derive(Clone, Debug)]
+pub struct Page<T> {
+    pub rows: Vec<T>,
+    pub next: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct OrderLine {
+    pub reference_number: ReferenceNumber,
+    pub application: ApplicationId,
+    pub external_transaction_id: String,
+    pub status: Status,
+    pub amount: i64,
+    pub name: String,
+    pub created_at: Timestamp,
+}
+
+impl From<Order> for OrderLine {
+    fn from(order: Order) -> Self {
+        Self {
+            reference_number: order.reference_number,
+            application: order.application,
+            external_transaction_id: order.external_transaction_id.as_str().to_owned(),
+            status: order.status,
+            amount: order.terms.amount.get(),
+            name: order.terms.name.as_str().to_owned(),
+            created_at: order.created_at,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OrderFilter {
+    pub status: Option<Status>,
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug)]
+pub struct EventLine {
+    pub id: EventId,
+    pub application: ApplicationId,
+    pub reference_number: ReferenceNumber,
+    pub status: Status,
+    pub origin: String,
+    pub state: EventState,
+    pub attempts: i64,
+    /// Since it was queued or replayed.
+    pub failures: i64,
+    pub next_attempt_at: Timestamp,
+    pub created_at: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    State(EventState),
+    /// Tried, and not taken yet.
+    Failing,
+}
+
+#[derive(Clone, Debug)]
+pub struct ExceptionLine {
+    pub id: i64,
+    pub kind: ExceptionKind,
+    pub application: Option<ApplicationId>,
+    pub reference_number: Option<String>,
+    pub rail: String,
+    pub rail_payment_id: String,
+    pub amount: Centimos,
+    pub detail: String,
+    pub created_at: Timestamp,
+    pub resolved: Option<(Timestamp, String, String)>,
+}
+
+/// How a destination takes its events.
+#[derive(Clone, Debug)]
+pub struct DestinationLine {
+    pub application: ApplicationId,
+    pub origin: String,
+    pub waiting: i64,
+    pub oldest_at: Timestamp,
+    pub next_attempt_at: Timestamp,
+    /// The most failures in a row of one event.
+    pub failures: i64,
+}
+
+/// An attempt of the last ones.
+#[derive(Clone, Debug)]
+pub struct RecentAttempt {
+    pub application: ApplicationId,
+    pub origin: String,
+    pub http_status: Option<i64>,
+    pub latency_ms: i64,
+    pub at: Timestamp,
+}
+
+/// What needs somebody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attention {
+    pub open_exceptions: i64,
+    pub exhausted_events: i64,
+    pub waiting_events: i64,
+    pub oldest_waiting_at_ms: Option<i64>,
+}
+
+impl Store {
+    pub async fn order_lines(
+        &self,
+        scope: &Scope,
+        filter: OrderFilter,
+        before: Option<String>,
+        limit: usize,
+    ) -> Result<Page<OrderLine>> {
+        let first = filter.since.map_or_else(String::new, ReferenceNumber::lowest_at);
+        let end = filter.until.map_or_else(|| "~".to_owned(), ReferenceNumber::lowest_at);
+        let end = before.map_or(end.clone(), |before| before.min(end));
+        let list = List {
+            columns: "reference_number, application_id, external_transaction_id, status, amount, \
+                      name, created_at_ms",
+            table: "orders",
+            key: "reference_number",
+            first,
+        };
+        let wanted = |line: &OrderLine| filter.status.is_none_or(|status| line.status == status);
+        let key = |line: &OrderLine| line.reference_number.as_str().to_owned();
+        self.newest(&list, scope, end, limit, order_line, wanted, key).await
+    }
+
+    pub async fn event_lines(
+        &self,
+        scope: &Scope,
+        kind: Option<EventKind>,
+        before: Option<String>,
+        limit: usize,
+    ) -> Result<Page<EventLine>> {
+        let exhausted = kind == Some(EventKind::State(EventState::Exhausted));
+        let list = List {
+            columns: "id, application_id, reference_number, status, origin, state, attempts, \
+                      failures, next_attempt_at_ms, created_at_ms",
+            // They have an index of their own, and may be rare.
+            table: if exhausted {
+                "(select * from outbox where state = 'exhausted') as outbox"
+            } else {
+                "outbox"
+            },
+            key: "id",
+            first: String::new(),
+        };
+        let wanted = |line: &EventLine| match kind {
+            None => true,
+            Some(EventKind::State(state)) => line.state == state,
+            Some(EventKind::Failing) => line.state == EventState::Queued && line.failures > 0,
+        };
+        let key = |line: &EventLine| line.id.as_str().to_owned();
+        let end = before.unwrap_or_else(|| "~".to_owned());
+        self.newest(&list, scope, end, limit, event_line, wanted, key).await
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "two callers, each with its own row")]
+    async fn newest<T>(
+        &self,
+        list: &List,
+        scope: &Scope,
+        mut end: String,
+        limit: usize,
+        read: impl Fn(&mut Cells) -> Result<T> + Copy,
+        wanted: impl Fn(&T) -> bool,
+        key: impl Fn(&T) -> String,
+    ) -> Result<Page<T>> {
+        let mut rows = Vec::new();
+        for _ in 0..STRETCHES_MAX {
+            let mut stretch = Vec::new();
+            for application in scope.parts() {
+                stretch.extend(self.select(list.statement(application, &end), read).await?);
+            }
+            stretch.sort_by_key(|row| std::cmp::Reverse(key(row)));
+            // Of merged lists only what none of them can still come between.
+            stretch.truncate(STRETCH);
+            let is_last = stretch.len() < STRETCH;
+            for row in stretch {
+                end = key(&row);
+                if !wanted(&row) {
+                    continue;
+                }
+                rows.push(row);
+                if rows.len() == limit {
+                    return Ok(Page { rows, next: Some(end) });
+                }
+            }
+            if is_last {
+                return Ok(Page { rows, next: None });
+            }
+        }
+        Ok(Page { rows, next: Some(end) })
+    }
+
+    pub async fn exception_lines(
+        &self,
+        scope: &Scope,
+        open_only: bool,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<ExceptionLine>> {
+        let open = if open_only { " and resolved_at_ms is null" } else { "" };
+        let mut values = values![before.unwrap_or(i64::MAX), as_limit(limit)];
+        let own = condition(scope, &mut values);
+        let sql = format!(
+            "select id, kind, application_id, reference_number, rail, rail_payment_id,
+                 amount_centimos, detail, created_at_ms, resolved_at_ms, resolved_by, resolution
+             from exceptions where id < ?1{open}{own} order by id desc limit ?2"
+        );
+        self.select(Statement::new(sql, values), exception_line).await
+    }
+
+    /// Where events wait, the longest first.
+    pub async fn waiting_destinations(
+        &self,
+        scope: &Scope,
+        limit: usize,
+    ) -> Result<Vec<DestinationLine>> {
+        let mut values = values![as_limit(limit)];
+        let own = condition(scope, &mut values);
+        let sql = format!(
+            "select application_id, origin, count(*), min(created_at_ms), min(next_attempt_at_ms),
+                 max(failures)
+             from outbox where state = 'queued'{own}
+             group by application_id, origin order by 4 limit ?1"
+        );
+        let read = |cells: &mut Cells| {
+            Ok(DestinationLine {
+                application: ApplicationId(cells.integer()?),
+                origin: cells.text()?,
+                waiting: cells.integer()?,
+                oldest_at: cells.time()?,
+                next_attempt_at: cells.time()?,
+                failures: cells.integer()?,
+            })
+        };
+        self.select(Statement::new(sql, values), read).await
+    }
+
+    /// Attempts of the newest events.
+    pub async fn recent_attempts(
+        &self,
+        scope: &Scope,
+        events: usize,
+    ) -> Result<Vec<RecentAttempt>> {
+        let mut recent = Vec::new();
+        for application in scope.parts() {
+            let mut values = values![as_limit(events)];
+            let own = condition(&Scope::of(application), &mut values);
+            let sql = format!(
+                "select e.application_id, e.origin, a.http_status, a.latency_ms, a.at_ms
+                 from (select id, application_id, origin from outbox where true{own}
+                       order by id desc limit ?1) as e
+                 join delivery_attempts a on a.event_id = e.id"
+            );
+            let read = |cells: &mut Cells| {
+                Ok(RecentAttempt {
+                    application: ApplicationId(cells.integer()?),
+                    origin: cells.text()?,
+                    http_status: cells.maybe_integer()?,
+                    latency_ms: cells.integer()?,
+                    at: cells.time()?,
+                })
+            };
+            recent.extend(self.select(Statement::new(sql, values), read).await?);
+        }
+        Ok(recent)
+    }
+
+    pub async fn attention(&self, scope: &Scope) -> Result<Attention> {
+        let mut values = values![];
+        let own = condition(scope, &mut values);
+        let sql = format!(
+            "select (select count(*) from exceptions where resolved_at_ms is null{own}),
+                 (select count(*) from outbox where state = 'exhausted'{own}),
+                 count(*), min(created_at_ms)
+             from outbox where state = 'queued'{own}"
+        );
+        let read = |cells: &mut Cells| {
+            Ok(Attention {
+                open_exceptions: cells.integer()?,
+                exhausted_events: cells.integer()?,
+                waiting_events: cells.integer()?,
+                oldest_waiting_at_ms: cells.maybe_integer()?,
+            })
+        };
+        Ok(self.select_one(Statement::new(sql, values), read).await?.unwrap_or_default())
+    }
+
+    /// Orders known by any id somebody may have at hand: of the merchant, of an event, of an attempt,
+    /// of a bank reference, of a payment at one of these rails.
+    pub async fn find_orders(
+        &self,
+        scope: &Scope,
+        id: &str,
+        rails: &[String],
+    ) -> Result<Vec<ReferenceNumber>> {
+        let digits: String = id.chars().filter(char::is_ascii_digit).collect();
+        let mut statements = vec![
+            Statement::new(
+                "select reference_number, application_id from orders where reference_number = ?1",
+                values![id.to_ascii_uppercase()],
+            ),
+            Statement::new(
+                "select o.reference_number, o.application_id from applications a
+                 join orders o on o.application_id = a.id and o.external_transaction_id = ?1",
+                values![id],
+            ),
+            Statement::new(
+                "select reference_number, application_id from outbox where id = ?1",
+                values![id],
+            ),
+            Statement::new(
+                "select reference_number, application_id from payment_attempts where id = ?1",
+                values![id],
+            ),
+            Statement::new(
+                "select p.reference_number, p.application_id from bank_references b
+                 join payment_attempts p on p.id = b.attempt_id where b.number = ?1",
+                values![digits],
+            ),
+        ];
+        for rail in rails {
+            let sql = "select o.reference_number, o.application_id from receipts r
+                       join orders o on o.reference_number = r.reference_number
+                       where r.rail = ?1 and r.rail_payment_id = ?2";
+            statements.push(Statement::new(sql, values![rail.as_str(), id]));
+        }
+        let mut found = Vec::new();
+        for statement in statements {
+            let read = |cells: &mut Cells| Ok((reference(cells)?, ApplicationId(cells.integer()?)));
+            for (reference, application) in self.select(statement, read).await? {
+                if scope.holds(application) && !found.contains(&reference) {
+                    found.push(reference);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// How far a newcomer has come: the first order, the first payer at the checkout, the first
+    /// webhook that was taken.
+    pub async fn first_steps(&self, application: ApplicationId) -> Result<[bool; 3]> {
+        let sql = "select
+            exists (select 1 from orders where application_id = ?1),
+            exists (select 1 from (select reference_number from orders where application_id = ?1
+                    order by reference_number desc limit 1000) o
+                    join checkout_visits v on v.reference_number = o.reference_number),
+            exists (select 1 from outbox where application_id = ?1 and state = 'delivered')";
+        let read = |cells: &mut Cells| {
+            Ok([cells.integer()? != 0, cells.integer()? != 0, cells.integer()? != 0])
+        };
+        let steps = self.select_one(Statement::new(sql, values![application.0]), read).await?;
+        Ok(steps.unwrap_or_default())
+    }
+}
+
+impl Scope {
+    fn of(application: Option<ApplicationId>) -> Self {
+        application.map_or(Self::Everything, |one| Self::Applications(vec![one]))
+    }
+}
+
+/// A table with a key that begins with its row's time.
+struct List {
+    columns: &'static str,
+    table: &'static str,
+    key: &'static str,
+    first: String,
+}
+
+impl List {
+    fn statement(&self, application: Option<ApplicationId>, end: &str) -> Statement {
+        let Self { columns, table, key, first } = self;
+        let mut values = values![first.as_str(), end, as_limit(STRETCH)];
+        let own = condition(&Scope::of(application), &mut values);
+        let sql = format!(
+            "select {columns} from {table} where {key} >= ?1 and {key} < ?2{own}
+             order by {key} desc limit ?3"
+        );
+        Statement::new(sql, values)
+    }
+}
+
+/// Whatever else is asked: only what is theirs.
+fn condition(scope: &Scope, values: &mut Vec<Value>) -> String {
+    match scope {
+        Scope::Everything => String::new(),
+        // Nobody's application: nothing is found.
+        Scope::Applications(own) if own.is_empty() => " and application_id = -1".to_owned(),
+        Scope::Applications(own) => {
+            let mut places = Vec::with_capacity(own.len());
+            for application in own {
+                values.push(application.0.into());
+                places.push(format!("?{}", values.len()));
+            }
+            match &places[..] {
+                [only] => format!(" and application_id = {only}"),
+                many => format!(" and application_id in ({})", many.join(", ")),
+            }
+        }
+    }
+}
+
+fn reference(cells: &mut Cells) -> Result<ReferenceNumber> {
+    let text = cells.text()?;
+    ReferenceNumber::parse(&text).map_err(|_| StoreError::Corrupt(format!("reference {text}")))
+}
+
+fn status(cells: &mut Cells) -> Result<Status> {
+    let code = cells.text()?;
+    Status::from_code(&code).ok_or_else(|| StoreError::Corrupt(format!("status {code}")))
+}
+
+fn order_line(cells: &mut Cells) -> Result<OrderLine> {
+    Ok(OrderLine {
+        reference_number: reference(cells)?,
+        application: ApplicationId(cells.integer()?),
+        external_transaction_id: cells.text()?,
+        status: status(cells)?,
+        amount: cells.integer()?,
+        name: cells.text()?,
+        created_at: cells.time()?,
+    })
+}
+
+fn event_line(cells: &mut Cells) -> Result<EventLine> {
+    Ok(EventLine {
+        id: EventId::restore(cells.text()?),
+        application: ApplicationId(cells.integer()?),
+        reference_number: reference(cells)?,
+        status: status(cells)?,
+        origin: cells.text()?,
+        state: EventState::read(&cells.text()?)?,
+        attempts: cells.integer()?,
+        failures: cells.integer()?,
+        next_attempt_at: cells.time()?,
+        created_at: cells.time()?,
+    })
+}
+
+fn exception_line(cells: &mut Cells) -> Result<ExceptionLine> {
+    let id = cells.integer()?;
+    let kind = cells.text()?;
+    Ok(ExceptionLine {
+        id,
+        kind: ExceptionKind::from_text(&kind)
+            .ok_or_else(|| StoreError::Corrupt(format!("exception {kind}")))?,
+        application: cells.maybe_integer()?.map(ApplicationId),
+        reference_number: cells.maybe_text()?,
+        rail: cells.text()?,
+        rail_payment_id: cells.text()?,
+        amount: Centimos::new(cells.integer()?),
+        detail: cells.text()?,
+        created_at: cells.time()?,
+        resolved: match (cells.maybe_time()?, cells.maybe_text()?, cells.maybe_text()?) {
+            (Some(at), by, how) => Some((at, by.unwrap_or_default(), how.unwrap_or_default())),
+            _ => None,
+        },
+    })
+}

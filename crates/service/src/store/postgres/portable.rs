@@ -1,0 +1,81 @@
+//! Portable statements on PostgreSQL.
+
+use std::error::Error;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut};
+
+use super::{Fault, Postgres};
+use crate::store::portable::{Cells, Statement, Value};
+use crate::store::{Result, StoreError};
+
+impl Postgres {
+    pub(in crate::store) async fn select(&self, statement: Statement) -> Result<Vec<Cells>> {
+        let db = self.client().await?;
+        let prepared = db.prepare_cached(&own(&statement.sql)).await.map_err(Fault::from)?;
+        let found = db.query(&prepared, &given(&statement)).await.map_err(Fault::from)?;
+        found.iter().map(|row| cells(row).map(Cells::new)).collect()
+    }
+
+    pub(in crate::store) async fn transact(&self, statements: Vec<Statement>) -> Result<bool> {
+        let mut db = self.client().await?;
+        let transaction = db.transaction().await.map_err(Fault::from)?;
+        for (place, statement) in statements.iter().enumerate() {
+            let prepared =
+                transaction.prepare_cached(&own(&statement.sql)).await.map_err(Fault::from)?;
+            let changed =
+                transaction.execute(&prepared, &given(statement)).await.map_err(Fault::from)?;
+            if place == 0 && changed == 0 {
+                return Ok(false);
+            }
+        }
+        transaction.commit().await.map_err(Fault::from)?;
+        Ok(true)
+    }
+}
+
+/// Parameters are `$1` here.
+fn own(sql: &str) -> String {
+    sql.replace('?', "$")
+}
+
+fn given(statement: &Statement) -> Vec<&(dyn ToSql + Sync)> {
+    statement.values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
+}
+
+fn cells(row: &Row) -> Result<Vec<Value>> {
+    let one = |column: usize| -> Result<Value> {
+        let kind = row.columns()[column].type_();
+        let read = match *kind {
+            Type::INT8 => row.try_get::<_, Option<i64>>(column).map(Value::from),
+            Type::INT4 => row.try_get::<_, Option<i32>>(column).map(|v| v.map(i64::from).into()),
+            Type::BOOL => row.try_get::<_, Option<bool>>(column).map(|v| v.map(i64::from).into()),
+            Type::TEXT => row.try_get::<_, Option<String>>(column).map(Value::from),
+            Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(column).map(Value::from),
+            _ => return Err(StoreError::Corrupt(format!("a column of type {kind}"))),
+        };
+        Ok(read.map_err(Fault::from)?)
+    };
+    (0..row.len()).map(one).collect()
+}
+
+impl ToSql for Value {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut BytesMut,
+    ) -> std::result::Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Integer(value) => value.to_sql(kind, out),
+            Self::Text(value) => value.to_sql(kind, out),
+            Self::Bytes(value) => value.to_sql(kind, out),
+        }
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        matches!(*kind, Type::INT8 | Type::TEXT | Type::BYTEA)
+    }
+
+    tokio_postgres::types::to_sql_checked!();
+}

@@ -1,0 +1,39 @@
+// The console's script. Every page works without it; it brings fresh parts when there is news, draws the
+// charts, and helps developers without their secrets leaving the browser.
+
+import htmx from "htmx.org";
+import "htmx-ext-sse";
+import { startBuilder } from "./console/builder";
+import { drawCharts } from "./console/charts";
+import { startSignatureHelper } from "./console/signature";
+
+// Nothing inline and nothing evaluated: the page's policy would refuse both.
+htmx.config.includeIndicatorStyles = false;
+htmx.config.allowEval = false;
+htmx.config.selfRequestsOnly = true;
+htmx.config.historyCacheSize = 0;
+
+document.addEventListener("click", (event) => {
+  const button = (event.target as Element).closest<HTMLElement>("[data-copy]");
+  if (!button) return;
+  const source = document.getElementById(button.dataset.copy ?? "");
+  void navigator.clipboard.writeText(source?.textContent ?? "").then(() => {
+    button.textContent = button.dataset.copied ?? "";
+  });
+});
+
+document.addEventListener("submit", (event) => {
+  const question = (event.target as HTMLElement).dataset.confirm;
+  if (question && !window.confirm(question)) event.preventDefault();
+});
+
+// Filters apply as soon as they are chosen.
+document.addEventListener("change", (event) => {
+  const field = event.target as HTMLElement;
+  if (field.matches("[data-submit]")) (field as HTMLSelectElement).form?.requestSubmit();
+});
+
+document.addEventListener("htmx:afterSwap", drawCharts);
+drawCharts();
+startBuilder();
+startSignatureHelper();

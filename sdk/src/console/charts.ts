@@ -1,0 +1,59 @@
+// The charts of the first page. Their figures are also there as a table.
+
+import uPlot from "uplot";
+
+interface Figures {
+  at: number[];
+  orders: number[];
+  confirmed: number[];
+  cancelled: number[];
+  attempts: number[];
+  failures: number[];
+}
+
+const HEIGHT_PX = 220;
+let drawn: uPlot[] = [];
+
+export function drawCharts(): void {
+  for (const chart of drawn) chart.destroy();
+  drawn = [];
+  const data = document.getElementById("figures");
+  if (!data?.textContent) return;
+  const figures = JSON.parse(data.textContent) as Figures;
+  for (const place of document.querySelectorAll<HTMLElement>("[data-chart]")) {
+    drawn.push(draw(place, figures));
+  }
+}
+
+function draw(place: HTMLElement, figures: Figures): uPlot {
+  const names = (place.dataset.lines ?? "").split(",") as (keyof Figures)[];
+  const labels = (place.dataset.labels ?? "").split(",");
+  const colours = getComputedStyle(document.documentElement);
+  const ink = colours.getPropertyValue("--quiet").trim();
+  const grid = { stroke: colours.getPropertyValue("--line").trim(), width: 1 };
+  const series = names.map((_, place) => ({
+    label: labels[place] ?? "",
+    stroke: colours.getPropertyValue(`--chart-${place + 1}`).trim(),
+    width: 2,
+    points: { show: false },
+  }));
+  const chart = new uPlot(
+    {
+      width: place.clientWidth,
+      height: HEIGHT_PX,
+      tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Africa/Luanda"),
+      axes: [
+        { stroke: ink, grid },
+        { stroke: ink, grid, size: 44 },
+      ],
+      scales: { y: { range: (_chart, _min, max) => [0, Math.max(1, max * 1.1)] } },
+      series: [{ value: "{DD}/{MM} {HH}:{mm}" }, ...series],
+    },
+    [figures.at, ...names.map((name) => figures[name])],
+    place,
+  );
+  new ResizeObserver(() =>
+    chart.setSize({ width: place.clientWidth, height: HEIGHT_PX }),
+  ).observe(place);
+  return chart;
+}
