@@ -37,23 +37,36 @@ function draw(place: HTMLElement, figures: Figures): uPlot {
     width: 2,
     points: { show: false },
   }));
+  const days = ((figures.at[figures.at.length - 1] ?? 0) - (figures.at[0] ?? 0)) / 86_400;
   const chart = new uPlot(
     {
       width: place.clientWidth,
       height: HEIGHT_PX,
       tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Africa/Luanda"),
       axes: [
-        { stroke: ink, grid },
+        { stroke: ink, grid, values: (_chart, at) => at.map((one) => moment(one, days > 2)) },
         { stroke: ink, grid, size: 44 },
       ],
       scales: { y: { range: (_chart, _min, max) => [0, Math.max(1, max * 1.1)] } },
-      series: [{ value: "{DD}/{MM} {HH}:{mm}" }, ...series],
+      series: [
+        {
+          label: place.dataset.when ?? "",
+          value: (_chart, at) => (at ? moment(at, days > 8) : ""),
+        },
+        ...series,
+      ],
     },
     [figures.at, ...names.map((name) => figures[name])],
     place,
   );
-  new ResizeObserver(() =>
-    chart.setSize({ width: place.clientWidth, height: HEIGHT_PX }),
-  ).observe(place);
+  new ResizeObserver(() => chart.setSize({ width: place.clientWidth, height: HEIGHT_PX })).observe(
+    place,
+  );
   return chart;
+}
+
+/** A day, or a time of a day, in Luanda; an hour ahead of UTC all year. */
+function moment(at: number, wholeDay: boolean): string {
+  const [date = "", time = ""] = new Date((at + 3_600) * 1000).toISOString().split("T");
+  return wholeDay ? `${date.slice(8)}/${date.slice(5, 7)}` : time.slice(0, 5);
 }

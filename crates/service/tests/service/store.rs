@@ -283,6 +283,7 @@ fn rotation(byte: u8) -> Rotation {
         secret: vec![byte; 32],
         previous_until: at(0) + SignedDuration::from_hours(1),
         at: at(0),
+        by: Author::command_line(),
     }
 }
 
@@ -341,8 +342,8 @@ async fn a_webhook_secret_that_never_signed_alone_is_not_the_previous_one(databa
 }
 
 fn webhook_rotation(byte: u8, switch_ms: i64) -> WebhookRotation {
-    let Rotation { secret, previous_until, at: now } = rotation(byte);
-    WebhookRotation { secret, switch_at: at(switch_ms), previous_until, at: now }
+    let Rotation { secret, previous_until, at: now, by } = rotation(byte);
+    WebhookRotation { secret, switch_at: at(switch_ms), previous_until, at: now, by }
 }
 
 async fn every_change_of_the_directory_raises_its_version_and_is_audited(database: TestDatabase) {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Each room and the rooms it may import. ARCHITECTURE.md draws the same table.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("domain", &[]),
     ("keys", &[]),
     ("config", &["domain"]),
@@ -11,6 +11,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("rails", &["config", "domain"]),
     ("app", &["config", "domain", "keys", "rails", "store"]),
     ("credentials", &["app", "domain", "store"]),
+    ("audit", &["app", "store"]),
     ("orders", &["app", "domain", "rails", "store"]),
     ("http", &["app", "config", "domain", "orders", "store"]),
     ("partner", &["app", "domain", "http", "orders", "store"]),
@@ -20,12 +21,15 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("sandbox", &["app", "checkout", "domain", "http", "orders", "rails", "store"]),
     ("ops", &["app", "domain", "http", "orders", "store"]),
     ("webhook", &["app", "config", "domain", "keys", "store"]),
+    ("console", &["app", "credentials", "domain", "http", "orders", "sandbox", "store", "webhook"]),
     (
         "server",
         &[
             "app",
+            "audit",
             "checkout",
             "config",
+            "console",
             "domain",
             "http",
             "ops",

@@ -3,6 +3,7 @@
 use hyper::StatusCode;
 use jiff::SignedDuration;
 use svc_service::credentials;
+use svc_service::domain::Author;
 use svc_service::store::PartnerState;
 
 use crate::support::{TestDatabase, TestService, on_both_engines};
@@ -125,8 +126,8 @@ async fn rotation_kills_tokens_and_keeps_the_old_secret_for_its_overlap(database
     let mut service = TestService::start(database).await;
     let token = service.token(&service.partner).await;
     let client = service.partner.client_id.clone();
-    let rotate =
-        |overlap| credentials::rotate_client_secret(&service.app, &client, overlap, &AUTHOR);
+    let by = Author::command_line();
+    let rotate = |overlap| credentials::rotate_client_secret(&service.app, &client, overlap, &by);
     let second = rotate(SignedDuration::from_hours(1)).await.unwrap();
     // The old secret still gets tokens, the new one does at once, the old token does not work.
     service.token(&service.partner).await;

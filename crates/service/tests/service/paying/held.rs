@@ -29,7 +29,7 @@ async fn held(paying: &TestPaying) -> (Order, i64) {
 }
 
 async fn resolve(paying: &TestPaying, id: i64, what: Resolution) -> Result<String, ResolveError> {
-    let resolved = orders::resolve(&paying.app, id, what, "ana", "ticket 7").await?.resolved;
+    let resolved = orders::resolve(&paying.app, id, what, &ana(), "ticket 7").await?.resolved;
     let resolved = resolved.unwrap();
     assert_eq!((resolved.by.as_str(), resolved.at), ("operator:ana", paying.app.clock.now()));
     Ok(resolved.resolution)
@@ -141,4 +141,8 @@ async fn the_full_amount_still_confirms_a_held_order(database: TestDatabase) {
     resolve(&paying, id, Resolution::Refund).await.unwrap();
     assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
     paying.accounted_for(2).await;
+}
+
+fn ana() -> Author {
+    Author { actor: Actor::Operator("ana".into()), request_id: String::new() }
 }

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use secrecy::ExposeSecret;
 use svc_service::app::App;
 use svc_service::credentials::{self, Takeover};
-use svc_service::domain::{EventId, sign, sign_standard};
+use svc_service::domain::{Author, EventId, sign, sign_standard};
 use svc_service::store::{EventState, PendingEvent, StoreError};
 
 use super::crowd::{Dice, Stall, pay_many, stall};
