@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for a terminal")]
 
 mod bare;
+mod console;
 mod drill;
 mod growth;
 mod load;
@@ -45,6 +46,8 @@ enum Command {
     Start(start_up::Args),
     /// webhooks from commit to delivery, against the same client posting the same bytes
     Webhook(webhook::Args),
+    /// how long the console takes with two million orders stored
+    Console(console::Args),
     /// kill -9 in a loop under load, and a ledger of what was promised and kept
     Drill(drill::Args),
     /// (inside) the bare routes
@@ -85,6 +88,7 @@ async fn main() -> anyhow::Result<()> {
         Command::Token(args) => run::run(Scenario::Token, &args).await,
         Command::Growth(args) => growth::run(&args).await,
         Command::Start(args) => start_up::run(&args).await,
+        Command::Console(args) => console::run(&args).await,
         Command::Bare => bare::serve().await,
         Command::Load(args) => load::run(args).await,
         Command::Drill(args) => drill::run(&args).await,

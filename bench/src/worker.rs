@@ -226,7 +226,7 @@ async fn confirm(app: App, key: (ApplicationId, ExternalTransactionId)) -> anyho
     Ok(())
 }
 
-fn terms(app: &App, webhook_url: &str) -> anyhow::Result<Terms> {
+pub(crate) fn terms(app: &App, webhook_url: &str) -> anyhow::Result<Terms> {
     let info = serde_json::json!({
         "returnUrl": "https://shop.example.ao/ok", "cancelUrl": "https://shop.example.ao/no",
         "webhookUrl": webhook_url,
