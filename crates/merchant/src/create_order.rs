@@ -10,7 +10,7 @@ use svc_client::{NewOrder, Urls};
 
 use crate::Shop;
 use crate::catalogue::product;
-use crate::reply::{answer, now_ms, refuse, unavailable};
+use crate::reply::{answer, refuse, unavailable};
 use crate::server::public_url;
 use crate::store::StoreError;
 
@@ -44,7 +44,7 @@ pub(crate) async fn create_order(
         Err(text) => return wrong(&text),
     };
     let id = format!("order_{}", new_uuid());
-    match shop.store.insert(&id, cart.total, &cart.items, now_ms()) {
+    match shop.store.insert(&id, cart.total, &cart.items, shop.now_ms()) {
         Ok(()) => {}
         Err(StoreError::SoldOut(product)) => {
             return refuse(StatusCode::CONFLICT, "sold_out", &format!("{product} is sold out."));
@@ -63,14 +63,16 @@ pub(crate) async fn create_order(
         Ok(created) => created,
         Err(fault) => {
             tracing::warn!(order = id, %fault, "the service did not take an order");
-            if let Err(fault) = shop.store.give_up(&id, "the payment service refused", now_ms()) {
+            if let Err(fault) =
+                shop.store.give_up(&id, "the payment service refused", shop.now_ms())
+            {
                 return unavailable(&fault);
             }
             let text = "The payment service cannot be reached. Try again in a moment.";
             return refuse(StatusCode::BAD_GATEWAY, "payment_service", text);
         }
     };
-    if let Err(fault) = shop.store.set_reference(&id, &created.reference_number, now_ms()) {
+    if let Err(fault) = shop.store.set_reference(&id, &created.reference_number, shop.now_ms()) {
         return unavailable(&fault);
     }
     let reply = json!({ "referenceNumber": created.reference_number, "externalTransactionId": id });

@@ -3,7 +3,9 @@
 //! Raw bytes, constant-time check, only then JSON; the transition and what is to be fulfilled are one
 //! transaction; the work itself is done later. So it answers in milliseconds.
 
-use axum::body::Body;
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -12,23 +14,31 @@ use serde_json::json;
 use svc_client::{WebhookError, verify_webhook_with};
 
 use crate::Shop;
-use crate::reply::{answer, now_ms, refuse, unavailable};
-use crate::store::{Applied, Report};
+use crate::reply::{answer, refuse, unavailable};
+use crate::report::{Report, take};
 
 /// A webhook has about two hundred bytes.
 const BODY_BYTES_MAX: usize = 64 * 1024;
+const BODY_TIMEOUT: Duration = Duration::from_secs(3);
 /// A recorded request cannot be played back later than this.
 const AGE_MS_MAX: i64 = 5 * 60 * 1000;
 
 pub(crate) async fn webhook(State(shop): State<Shop>, headers: HeaderMap, body: Body) -> Response {
-    let Ok(body) = Limited::new(body, BODY_BYTES_MAX).collect().await else {
-        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "The body is too large.");
+    let too_large = || refuse(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "The body is too large.");
+    // By what it announces; what comes without a length is counted.
+    if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
+        return too_large();
+    }
+    let body = Limited::new(body, BODY_BYTES_MAX).collect();
+    let Ok(body) = tokio::time::timeout(BODY_TIMEOUT, body).await else {
+        return refuse(StatusCode::REQUEST_TIMEOUT, "too_slow", "The body did not come in time.");
     };
+    let Ok(body) = body else { return too_large() };
     let raw = body.to_bytes();
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let secrets = shop.settings.webhook_secrets();
     let event = verify_webhook_with(&raw, text("x-svc-content-token"), &secrets);
-    if event != Err(WebhookError::Signature) && is_old(text("webhook-timestamp")) {
+    if event != Err(WebhookError::Signature) && is_old(&shop, text("webhook-timestamp")) {
         return refuse(StatusCode::UNAUTHORIZED, "too_old", "The webhook is too old.");
     }
     let event = match event {
@@ -56,13 +66,8 @@ pub(crate) async fn webhook(State(shop): State<Shop>, headers: HeaderMap, body: 
         amount: event.amount,
         by: "webhook",
     };
-    match shop.store.apply(&report, now_ms()) {
-        Ok(applied) => {
-            if applied == Applied::Confirmed {
-                shop.paid.notify_one();
-            }
-            received()
-        }
+    match take(&shop, &report) {
+        Ok(()) => received(),
         // So that it comes again.
         Err(fault) => unavailable(&fault),
     }
@@ -73,7 +78,7 @@ fn received() -> Response {
 }
 
 /// A sandbox may live in the future; nobody lives in the past.
-fn is_old(timestamp: Option<&str>) -> bool {
+fn is_old(shop: &Shop, timestamp: Option<&str>) -> bool {
     let seconds: Option<i64> = timestamp.and_then(|text| text.parse().ok());
-    seconds.is_some_and(|seconds| now_ms() - seconds.saturating_mul(1000) > AGE_MS_MAX)
+    seconds.is_some_and(|seconds| shop.now_ms() - seconds.saturating_mul(1000) > AGE_MS_MAX)
 }
