@@ -1,6 +1,6 @@
 //! POST /api/svc/create-order (spec 4.6 A): called by the page before the popup.
 
-use axum::body::Bytes;
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -9,6 +9,7 @@ use serde_json::json;
 use svc_client::{NewOrder, Urls};
 
 use crate::Shop;
+use crate::body::read;
 use crate::catalogue::product;
 use crate::reply::{answer, refuse, unavailable};
 use crate::server::public_url;
@@ -33,10 +34,14 @@ const QUANTITY_MAX: i64 = 99;
 pub(crate) async fn create_order(
     State(shop): State<Shop>,
     headers: HeaderMap,
-    body: Bytes,
+    body: Body,
 ) -> Response {
+    let raw = match read(body).await {
+        Ok(raw) => raw,
+        Err(refused) => return refused,
+    };
     let wrong = |text: &str| refuse(StatusCode::UNPROCESSABLE_ENTITY, "invalid_items", text);
-    let Ok(request) = serde_json::from_slice::<CreateOrderRequest>(&body) else {
+    let Ok(request) = serde_json::from_slice::<CreateOrderRequest>(&raw) else {
         return wrong("Send {\"items\":[{\"id\",\"quantity\"}]}.");
     };
     let cart = match Cart::of(&request.items) {

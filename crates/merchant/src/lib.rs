@@ -3,6 +3,7 @@
 //! It knows the payment service as real merchants do: by its API, its webhooks and its SDK. Nothing
 //! of the service's code is used here.
 
+mod body;
 mod catalogue;
 mod clock;
 mod create_order;

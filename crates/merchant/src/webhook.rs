@@ -3,38 +3,26 @@
 //! Raw bytes, constant-time check, only then JSON; the transition and what is to be fulfilled are one
 //! transaction; the work itself is done later. So it answers in milliseconds.
 
-use std::time::Duration;
-
-use axum::body::{Body, HttpBody};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use http_body_util::{BodyExt, Limited};
 use serde_json::json;
 use svc_client::{WebhookError, verify_webhook_with};
 
 use crate::Shop;
+use crate::body::read;
 use crate::reply::{answer, refuse, unavailable};
 use crate::report::{Report, take};
 
-/// A webhook has about two hundred bytes.
-const BODY_BYTES_MAX: usize = 64 * 1024;
-const BODY_TIMEOUT: Duration = Duration::from_secs(3);
 /// A recorded request cannot be played back later than this.
 const AGE_MS_MAX: i64 = 5 * 60 * 1000;
 
 pub(crate) async fn webhook(State(shop): State<Shop>, headers: HeaderMap, body: Body) -> Response {
-    let too_large = || refuse(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "The body is too large.");
-    // By what it announces; what comes without a length is counted.
-    if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
-        return too_large();
-    }
-    let body = Limited::new(body, BODY_BYTES_MAX).collect();
-    let Ok(body) = tokio::time::timeout(BODY_TIMEOUT, body).await else {
-        return refuse(StatusCode::REQUEST_TIMEOUT, "too_slow", "The body did not come in time.");
+    let raw = match read(body).await {
+        Ok(raw) => raw,
+        Err(refused) => return refused,
     };
-    let Ok(body) = body else { return too_large() };
-    let raw = body.to_bytes();
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let secrets = shop.settings.webhook_secrets();
     let event = verify_webhook_with(&raw, text("x-svc-content-token"), &secrets);
