@@ -105,6 +105,8 @@ const POLL_MS = 2000;
  * happened, it fetches itself; while the shop cannot say so, it does that every two seconds.
  */
 function followOrder(main) {
+  // For those without a script.
+  byId("reload").hidden = true;
   let latest = Promise.resolve();
   let timer = 0;
   const stream = new EventSource(`/api/svc/order/${encodeURIComponent(main.dataset.order)}/events`);

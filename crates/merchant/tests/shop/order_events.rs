@@ -58,7 +58,9 @@ impl Stream {
 
 #[test]
 fn a_page_hears_of_its_order_at_once_and_until_it_is_over() {
-    let shop = TestShop::open();
+    // Nothing but the change itself makes the stream look.
+    let hour = Duration::from_secs(3600);
+    let shop = TestShop::open_with(|settings| settings.limits.stream_heartbeat = hour);
     let (id, other) = (shop.order(), shop.order());
     let mut stream = Stream::open(&shop, &id);
     let told = |status: &str, happenings: i64, over: bool| json!({ "status": status, "happenings": happenings, "over": over });
