@@ -89,8 +89,8 @@ test("bought with a bank reference that is paid the next day", async () => {
     reference.replaceAll(" ", ""),
   ]);
   await payAtMachine(context, entity, reference);
-  // The page that was left open learns of it: its own timers stand still, so nobody asked.
-  await page.locator('#story [data-what="fulfilled"]').waitFor();
+  // The page that was left open is told of it, and sooner than by the stream's sign of life (15 s).
+  await page.locator('#story [data-what="fulfilled"]').waitFor({ timeout: 8_000 });
   await page.getByRole("heading", { name: "Obrigado!" }).waitFor();
   assert.equal(await page.locator("dd").count(), 0, "there is nothing left to pay");
   assert.equal((await orderOf(idOf(page))).status, "CON");
