@@ -84,8 +84,13 @@ function webhook(body, request) {
   const expected = Buffer.from(createHmac("sha256", SECRET).update(body).digest("hex"));
   const given = Buffer.from(request.headers["x-svc-content-token"] ?? "");
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return [401, {}];
-  const { event, data } = JSON.parse(body);
-  if (event === "payment") apply(data);
+  try {
+    const { event, data } = JSON.parse(body);
+    if (typeof event !== "string") return [422, {}];
+    if (event === "payment") apply(data);
+  } catch {
+    return [422, {}];
+  }
   return [200, { received: true }];
 }
 

@@ -96,7 +96,11 @@ function webhook(PDO $db, string $body, string $secret): array
         return [401, []];
     }
     $told = json_decode($body, true);
-    if (($told['event'] ?? '') === 'payment') {
+    $event = $told['event'] ?? null;
+    if (!is_string($event) || ($event === 'payment' && !isset($told['data']['externalTransactionId']))) {
+        return [422, []];
+    }
+    if ($event === 'payment') {
         apply($db, $told['data']);
     }
     return [200, ['received' => true]];

@@ -77,8 +77,9 @@ def create_order(body):
     try:
         items = json.loads(body)["items"]
         # The total is ours; whatever the page says about it is not read.
-        amount = sum(PRICES[item["id"]] * int(item["quantity"]) for item in items)
-        assert items and all(item["quantity"] > 0 for item in items)
+        amount = sum(PRICES[item["id"]] * item["quantity"] for item in items)
+        assert items and all(type(item["quantity"]) is int for item in items)
+        assert all(item["quantity"] > 0 for item in items)
     except (ValueError, KeyError, TypeError, AssertionError):
         return 422, {}
     order = f"order_{uuid.uuid4()}"
@@ -114,9 +115,15 @@ def webhook(body, given):
     expected = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
     if not hmac.compare_digest(expected, given or ""):
         return 401, {}
-    told = json.loads(body)
-    if told["event"] == "payment":
-        apply(told["data"])
+    try:
+        told = json.loads(body)
+        event = told["data"] if told["event"] == "payment" else None
+        if event and not {"externalTransactionId", "paymentStatus"} <= event.keys():
+            raise KeyError("data")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return 422, {}
+    if event:
+        apply(event)
     return 200, {"received": True}
 
 

@@ -9,8 +9,8 @@ import { useStage } from "./support/stage.mjs";
 const stage = useStage();
 
 /** A payer with a book in the cart, and the window that the shop's button opens. */
-async function atTheTill() {
-  const visitor = await stage.payer();
+async function atTheTill(options) {
+  const visitor = await stage.payer(options);
   const { page } = visitor;
   await page.goto(`${stage.service.shopUrl}/?lang=pt`);
   await page.locator("[data-add=livro-receitas]").click();
@@ -32,6 +32,22 @@ async function isSent(page) {
     ["created", "reference", "webhook", "webhook", "fulfilled"],
     "created, its reference, PEN and CON verified, sent",
   );
+}
+
+/** Somebody pays the reference at a cash machine. */
+async function payAtMachine(context, entity, reference) {
+  const machine = await context.newPage();
+  const query = new URLSearchParams({ entity, reference, amount: "15000" });
+  await machine.goto(`${stage.service.baseUrl}/sandbox/atm?${query}`);
+  await machine.getByRole("button", { name: "Pagar" }).click();
+  await machine.getByText("Pago", { exact: true }).waitFor();
+  await machine.close();
+}
+
+/** Looks again and again until it is so. */
+async function until(isSo) {
+  const deadline = AbortSignal.timeout(15_000);
+  while (!(await isSo())) deadline.throwIfAborted();
 }
 
 const idOf = (page) => new URL(page.url()).searchParams.get("orderId");
@@ -72,15 +88,47 @@ test("bought with a bank reference that is paid the next day", async () => {
     entity,
     reference.replaceAll(" ", ""),
   ]);
-  const machine = await context.newPage();
-  const query = new URLSearchParams({ entity, reference, amount: "15000" });
-  await machine.goto(`${stage.service.baseUrl}/sandbox/atm?${query}`);
-  await machine.getByRole("button", { name: "Pagar" }).click();
-  await machine.getByText("Pago", { exact: true }).waitFor();
-  // The page that was left open learns of it.
-  await settle(page, 2_000);
-  await page.locator('#story [data-what="fulfilled"]').waitFor();
+  await payAtMachine(context, entity, reference);
+  // The page that was left open is told of it, and sooner than by the stream's sign of life (15 s).
+  await page.locator('#story [data-what="fulfilled"]').waitFor({ timeout: 8_000 });
+  await page.getByRole("heading", { name: "Obrigado!" }).waitFor();
+  assert.equal(await page.locator("dd").count(), 0, "there is nothing left to pay");
   assert.equal((await orderOf(idOf(page))).status, "CON");
+  await leave();
+});
+
+test("a page that cannot be told asks by itself", async () => {
+  const { context, page, popup, leave } = await atTheTill({ allowed: [/Failed to load resource/] });
+  await context.route("**/events", (route) => route.abort());
+  await checkout.chooseReference(popup);
+  const [entity, reference] = await checkout.slip(popup);
+  await checkout.goBack(popup);
+  await page.waitForURL(/\/pending/);
+  await payAtMachine(context, entity, reference);
+  const sent = page.locator('#story [data-what="fulfilled"]');
+  await until(async () => {
+    await settle(page, 2_000);
+    return (await sent.count()) === 1;
+  });
+  await leave();
+});
+
+test("a page without JavaScript tells the same when it is loaded again", async () => {
+  const { context, page, popup, leave } = await atTheTill();
+  await checkout.chooseReference(popup);
+  const [entity, reference] = await checkout.slip(popup);
+  await checkout.goBack(popup);
+  await page.waitForURL(/\/pending/);
+  const plain = await stage.payer({ script: false });
+  await plain.page.goto(page.url());
+  await plain.page.getByRole("heading", { name: "Falta pagar" }).waitFor();
+  assert.equal(await plain.page.locator("#story li").count(), 3, "created, reference, PEN");
+  await payAtMachine(context, entity, reference);
+  await page.locator('#story [data-what="fulfilled"]').waitFor();
+  await plain.page.getByText("Ver se há novidades").click();
+  await plain.page.locator('#story [data-what="fulfilled"]').waitFor();
+  await plain.page.getByRole("heading", { name: "Obrigado!" }).waitFor();
+  await plain.leave();
   await leave();
 });
 
@@ -99,10 +147,8 @@ test("paid, and the browser closed at once: the order is sent all the same", asy
   await checkout.pushTo(popup, "900000001");
   await leave();
   await stage.service.advance(30);
-  const deadline = AbortSignal.timeout(15_000);
-  for (;;) {
+  await until(async () => {
     const { status, story } = await orderOf(id);
-    if (status === "CON" && story.some(({ what }) => what === "fulfilled")) break;
-    deadline.throwIfAborted();
-  }
+    return status === "CON" && story.some(({ what }) => what === "fulfilled");
+  });
 });

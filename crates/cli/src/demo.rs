@@ -3,17 +3,17 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use svc_service::app::App;
 use svc_service::config::Config;
-use svc_service::domain::{Author, ClientId, Login, Role};
+use svc_service::domain::{ApplicationUuid, Author, ClientId, Login, Role};
 use svc_service::server::Server;
 use svc_service::store::Database;
 use svc_service::{console, credentials};
 
-use svc_merchant::{Settings, Shop};
+use svc_merchant::{Clock, Limits, Settings, Shop};
 
 use crate::partner::Credentials;
 use crate::{merchant, output, serve};
@@ -46,6 +46,9 @@ struct Ready<'a> {
     console_url: &'a str,
     #[serde(flatten)]
     credentials: &'a Credentials,
+    /// While the webhook secret is replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    webhook_secret_previous: Option<&'a str>,
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
@@ -55,10 +58,11 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let _lock = database.lock_for_service()?;
     let config = Config { private_webhook_targets: true, ..Config::sandbox(args.listen) };
     let app = App::open(config, &database).await?;
-    let credentials = seeded_credentials(&app, &args.data).await?;
+    let (credentials, previous) = seeded_credentials(&app, &args.data).await?;
+    let previous = previous.as_deref();
     let server = Server::bind(app.clone()).await?;
     let base_url = serve::base_url(&app, &server);
-    let shop = open_shop(shop(&base_url, &credentials, &args.data)?, &args).await?;
+    let shop = open_shop(shop(&base_url, &credentials, previous, &args.data)?, &args).await?;
     let shop_url = format!("http://{}", shop.address());
     let console_url = format!("{base_url}{}", console_entry(&app).await?.expose_secret());
     let stop = serve::StopSignals::listen()?;
@@ -69,9 +73,11 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
             shop_url: &shop_url,
             console_url: &console_url,
             credentials: &credentials,
+            webhook_secret_previous: previous,
         });
     } else {
-        output::line(summary(&base_url, &shop_url, &console_url, &credentials, &look(&args.data)?));
+        let urls = [&*base_url, &shop_url, &console_url];
+        output::line(summary(urls, &credentials, previous, &look(&args.data)?));
     }
     let (close, closed) = tokio::sync::oneshot::channel::<()>();
     let shop = tokio::spawn(shop.run(async {
@@ -105,7 +111,12 @@ async fn open_shop(shop: Shop, args: &Args) -> anyhow::Result<svc_merchant::Serv
 }
 
 /// The shop of the demo: a merchant like any other, with the demo's credentials.
-fn shop(base_url: &str, credentials: &Credentials, data: &Path) -> anyhow::Result<Shop> {
+fn shop(
+    base_url: &str,
+    credentials: &Credentials,
+    previous: Option<&str>,
+    data: &Path,
+) -> anyhow::Result<Shop> {
     Ok(Shop::open(Settings {
         base_url: base_url.to_owned(),
         sdk_url: base_url.to_owned(),
@@ -113,9 +124,11 @@ fn shop(base_url: &str, credentials: &Credentials, data: &Path) -> anyhow::Resul
         client_id: credentials.client_id.clone(),
         client_secret: credentials.client_secret.clone().into(),
         webhook_secret: credentials.webhook_secret.clone().into(),
-        webhook_secret_previous: None,
+        webhook_secret_previous: previous.map(|secret| secret.to_owned().into()),
         public_url: None,
         database: data.join("shop.db"),
+        clock: Clock::system(),
+        limits: Limits::default(),
     })?)
 }
 
@@ -125,22 +138,62 @@ struct Kept {
     credentials: Credentials,
 }
 
-/// The one partner of the demo: made on the first start, the same ever after.
-async fn seeded_credentials(app: &App, data: &Path) -> anyhow::Result<Credentials> {
+/// The one partner of the demo: made on the first start, the same ever after. With it the webhook
+/// secret that is on its way out, if one is.
+async fn seeded_credentials(
+    app: &App,
+    data: &Path,
+) -> anyhow::Result<(Credentials, Option<String>)> {
     let path = data.join("credentials.json");
     if let Ok(text) = std::fs::read_to_string(&path) {
         let kept: Kept = serde_json::from_str(&text)
             .with_context(|| format!("{} is damaged; remove it to start anew", path.display()))?;
-        let client = ClientId::parse(kept.credentials.client_id.clone())?;
-        if app.directory.known().partner(&client).is_some() {
-            return Ok(kept.credentials);
+        if let Some((present, previous)) = present(app, &kept.credentials, &path)? {
+            if present.webhook_secret != kept.credentials.webhook_secret {
+                keep(&path, &present)?;
+            }
+            return Ok((present, previous));
         }
     }
     let credentials = Credentials::from(credentials::create_partner(app, "Demo").await?);
-    let text = serde_json::to_string_pretty(&Kept { credentials: credentials.clone() })?;
-    write_private(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+    keep(&path, &credentials)?;
     app.directory.refresh(&app.store).await?;
-    Ok(credentials)
+    Ok((credentials, None))
+}
+
+/// The credentials as they are now: secrets may have been rotated since they were written down.
+fn present(
+    app: &App,
+    kept: &Credentials,
+    path: &Path,
+) -> anyhow::Result<Option<(Credentials, Option<String>)>> {
+    let (known, now) = (app.directory.known(), app.clock.now());
+    let client = ClientId::parse(kept.client_id.clone())?;
+    let uuid = ApplicationUuid::parse(kept.application_uuid.clone())?;
+    let (Some(partner), Some(application)) = (known.partner(&client), known.application(&uuid))
+    else {
+        return Ok(None);
+    };
+    let old = partner.previous_secret.as_ref().filter(|(_, until)| now < *until);
+    let hashes = [Some(&partner.secret_hash), old.map(|(hash, _)| hash)];
+    // Only its hash is stored, so the new one cannot be looked up.
+    if !hashes.into_iter().flatten().any(|hash| app.keys.matches(hash, &kept.client_secret)) {
+        bail!(
+            "the demo's client secret was rotated: write the new one into {} as clientSecret, or \
+             remove that file to start with a new partner",
+            path.display()
+        );
+    }
+    let secret = |sealed: &[u8]| app.keys.open(sealed).map(|secret| secret.expose_secret().into());
+    let previous = application.previous_webhook_secret.as_ref().filter(|old| now < old.until);
+    let previous = previous.map(|old| secret(&old.sealed)).transpose()?;
+    let webhook_secret = secret(&application.webhook_secret)?;
+    Ok(Some((Credentials { webhook_secret, ..kept.clone() }, previous)))
+}
+
+fn keep(path: &Path, credentials: &Credentials) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(&Kept { credentials: credentials.clone() })?;
+    write_private(path, &text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Readable by its owner only.
@@ -162,12 +215,13 @@ fn look(data: &Path) -> std::io::Result<String> {
 }
 
 fn summary(
-    base_url: &str,
-    shop_url: &str,
-    console_url: &str,
+    [base_url, shop_url, console_url]: [&str; 3],
     credentials: &Credentials,
+    previous: Option<&str>,
     look: &str,
 ) -> String {
+    let previous = previous
+        .map_or(String::new(), |secret| format!("\n  SVC_WEBHOOK_SECRET_PREVIOUS={secret}"));
     let Credentials { client_id, client_secret, publishable_key, application_uuid, webhook_secret } =
         credentials;
     let title = output::bold("The sandbox is ready.");
@@ -183,7 +237,7 @@ fn summary(
   SVC_PUBLISHABLE_KEY={publishable_key}
   SVC_CLIENT_ID={client_id}
   SVC_CLIENT_SECRET={client_secret}
-  SVC_WEBHOOK_SECRET={webhook_secret}
+  SVC_WEBHOOK_SECRET={webhook_secret}{previous}
 
 {walk}
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use secrecy::SecretString;
 use serde::Serialize;
-use svc_merchant::{Server, Settings, Shop};
+use svc_merchant::{Clock, Limits, Server, Settings, Shop};
 
 use crate::output;
 use crate::serve::StopSignals;
@@ -25,9 +25,9 @@ pub(crate) struct Args {
     /// Where the shop keeps its orders
     #[arg(long, default_value = "svc-shop", value_name = "DIR")]
     data: PathBuf,
-    /// Address of the service
-    #[arg(long, env = "SVC_BASE_URL", default_value = "http://127.0.0.1:8080", value_name = "URL")]
-    base_url: String,
+    /// Address of the service [default: http://127.0.0.1:8080]
+    #[arg(long, env = "SVC_BASE_URL", value_name = "URL")]
+    base_url: Option<String>,
     /// Where the SDK is loaded from [default: the service]
     #[arg(long, env = "SVC_SDK_URL", value_name = "URL")]
     sdk_url: Option<String>,
@@ -45,22 +45,15 @@ struct Ready {
     shop_url: String,
 }
 
+const BASE_URL_DEFAULT: &str = "http://127.0.0.1:8080";
+
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let text = |name: &str| std::env::var(name).unwrap_or_default();
-    let previous = Some(text("SVC_WEBHOOK_SECRET_PREVIOUS")).filter(|secret| !secret.is_empty());
+    let settings = settings(&args);
+    // Before anything is made: a refused start must leave nothing behind.
+    settings.check()?;
     std::fs::create_dir_all(&args.data)
         .with_context(|| format!("cannot make the directory {}", args.data.display()))?;
-    let shop = Shop::open(Settings {
-        sdk_url: args.sdk_url.unwrap_or_else(|| args.base_url.clone()),
-        base_url: args.base_url,
-        publishable_key: text("SVC_PUBLISHABLE_KEY"),
-        client_id: text("SVC_CLIENT_ID"),
-        client_secret: text("SVC_CLIENT_SECRET").into(),
-        webhook_secret: text("SVC_WEBHOOK_SECRET").into(),
-        webhook_secret_previous: previous.map(SecretString::from),
-        public_url: args.public_url,
-        database: args.data.join("shop.db"),
-    })?;
+    let shop = Shop::open(settings)?;
     let server = bind(shop, args.listen).await?;
     let shop_url = format!("http://{}", server.address());
     let stop = StopSignals::listen()?;
@@ -71,6 +64,27 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
     server.run(stop.received()).await;
     Ok(())
+}
+
+/// An empty value counts as none, as `.env.example` has them.
+fn settings(args: &Args) -> Settings {
+    let text = |name: &str| std::env::var(name).unwrap_or_default();
+    let given = |value: &Option<String>| value.clone().filter(|text| !text.is_empty());
+    let base_url = given(&args.base_url).unwrap_or_else(|| BASE_URL_DEFAULT.to_owned());
+    let previous = given(&Some(text("SVC_WEBHOOK_SECRET_PREVIOUS")));
+    Settings {
+        sdk_url: given(&args.sdk_url).unwrap_or_else(|| base_url.clone()),
+        base_url,
+        publishable_key: text("SVC_PUBLISHABLE_KEY"),
+        client_id: text("SVC_CLIENT_ID"),
+        client_secret: text("SVC_CLIENT_SECRET").into(),
+        webhook_secret: text("SVC_WEBHOOK_SECRET").into(),
+        webhook_secret_previous: previous.map(SecretString::from),
+        public_url: given(&args.public_url),
+        database: args.data.join("shop.db"),
+        clock: Clock::system(),
+        limits: Limits::default(),
+    }
 }
 
 pub(crate) async fn bind(shop: Shop, listen: SocketAddr) -> anyhow::Result<Server> {

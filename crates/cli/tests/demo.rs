@@ -1,11 +1,14 @@
 //! `svc demo`: what a person who just cloned the repository sees first.
 
+#[path = "support/shop.rs"]
+mod shop;
 mod support;
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use shop::{buy, pay, until_told, variables};
 use support::http::get;
 use support::merchant::{Merchant, reference};
 use support::{Folder, PATIENCE, Place, Ran, Service, now, run, svc, until};
@@ -78,6 +81,104 @@ fn credentials_and_orders_survive_a_restart() {
     assert_eq!(credentials_of(&second), credentials);
     let after = merchant(&second);
     assert_eq!(reference(&after.query(&after.token(), "order-1")), reference(&created));
+}
+
+/// Runs a command on the demo's database.
+fn on_data(folder: &Folder, arguments: &[&str]) -> Ran {
+    let database = format!("sqlite:{}", folder.path(&format!("{DATA}/svc.db")));
+    run(svc(arguments).args(["--database", &database, "--json"]))
+}
+
+fn text(value: &Value, key: &str) -> String {
+    value[key].as_str().unwrap_or_else(|| panic!("{key} is not told in {value}")).to_owned()
+}
+
+/// Buys something in the demo's shop and pays; its webhook must be believed.
+fn buys(service: &Service) {
+    let ready = service.ready();
+    let shop_url = text(&ready, "shopUrl");
+    let id = buy(&shop_url);
+    pay(&variables(&service.base_url(), &ready), "confirm", &id);
+    let (status, story) = until_told(&shop_url, &id, "fulfilled");
+    assert_eq!((status.as_str(), story[2].as_str()), ("CON", "webhook"), "{story:?}");
+}
+
+#[test]
+fn something_can_be_bought_at_once() {
+    let folder = Folder::new();
+    buys(&start(&folder));
+}
+
+#[test]
+fn after_the_webhook_secret_was_rotated_the_shop_believes_the_new_one() {
+    let folder = Folder::new();
+    let first = start(&folder);
+    let (old, key) =
+        (text(&first.ready(), "webhookSecret"), text(&first.ready(), "publishableKey"));
+    assert_eq!(first.stop().code, Some(0));
+    let rotate = |takeover: &[&str]| {
+        let command = ["application", "rotate-webhook-secret", &key];
+        text(&on_data(&folder, &[&command[..], takeover].concat()).json(), "webhookSecret")
+    };
+
+    // In peace: for an hour the old one still signs.
+    let new = rotate(&[]);
+    let second = start(&folder);
+    let ready = second.ready();
+    assert_eq!(text(&ready, "webhookSecret"), new);
+    assert_eq!(text(&ready, "webhookSecretPrevious"), old);
+    buys(&second);
+    assert_eq!(second.stop().code, Some(0));
+
+    // Because it leaked: the new one signs now, and no other.
+    let newest = rotate(&["--switch-after", "0s", "--overlap", "0s"]);
+    for _ in 0..2 {
+        let third = start(&folder);
+        let ready = third.ready();
+        assert_eq!(text(&ready, "webhookSecret"), newest);
+        assert_eq!(ready["webhookSecretPrevious"], json!(null), "none is believed beside it");
+        buys(&third);
+        assert_eq!(third.stop().code, Some(0));
+    }
+}
+
+#[test]
+fn for_people_it_prints_the_secrets_of_now() {
+    let folder = Folder::new();
+    let first = start(&folder);
+    let (old, key) =
+        (text(&first.ready(), "webhookSecret"), text(&first.ready(), "publishableKey"));
+    assert_eq!(first.stop().code, Some(0));
+    let rotated = on_data(&folder, &["application", "rotate-webhook-secret", &key]).json();
+    let second = Service::start(&mut demo(&folder, &[]));
+    let printed = [
+        format!("SVC_WEBHOOK_SECRET={}", text(&rotated, "webhookSecret")),
+        format!("SVC_WEBHOOK_SECRET_PREVIOUS={old}"),
+    ];
+    for wanted in printed {
+        until(&wanted, PATIENCE, || {
+            second.lines.try_iter().find(|line| line.trim() == wanted).map(drop)
+        });
+    }
+}
+
+#[test]
+fn a_client_secret_that_was_rotated_is_asked_for() {
+    let folder = Folder::new();
+    let first = start(&folder);
+    let client = text(&first.ready(), "clientId");
+    assert_eq!(first.stop().code, Some(0));
+    let rotate = ["partner", "rotate-secret", &client, "--overlap", "0s"];
+    let new = text(&on_data(&folder, &rotate).json(), "clientSecret");
+    run(&mut demo(&folder, &["--json"])).refused("the demo's client secret was rotated");
+
+    // As it says: the new one, written into the file.
+    let path = folder.path(&format!("{DATA}/credentials.json"));
+    let kept = std::fs::read_to_string(&path).expect("it is there");
+    let mut kept: Value = serde_json::from_str(&kept).expect("it is JSON");
+    kept["credentials"]["clientSecret"] = json!(new);
+    std::fs::write(&path, kept.to_string()).expect("it is ours");
+    buys(&start(&folder));
 }
 
 /// What is printed but for the addresses, whose port changes.

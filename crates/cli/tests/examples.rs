@@ -9,6 +9,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use aws_lc_rs::hmac;
 use serde_json::{Value, json};
 use support::http::call;
 use support::{PATIENCE, Place, Service, run, svc, until};
@@ -78,6 +79,15 @@ fn works(program: &str, file: &str, arguments: &[&str]) {
         let answer = call(&shop, "POST /api/svc/webhook", header, &forged.to_string());
         assert_eq!(answer.expect("an answer").status, 401, "{header}");
     }
+    let key = hmac::Key::new(hmac::HMAC_SHA256, variables[4].1.as_bytes());
+    for body in ["", "not json", "{}", r#"{"event":"payment"}"#] {
+        let digest = hmac::sign(&key, body.as_bytes());
+        let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let header = format!("x-svc-content-token: {digest}\r\n");
+        let answer = call(&shop, "POST /api/svc/webhook", &header, body);
+        assert_eq!(answer.expect("an answer").status, 422, "signed, but no event: {body:?}");
+    }
+    assert_eq!(status().json()["status"], "PEN");
     let pay = |outcome: &str, order: &str| {
         let mut command = svc(&["sandbox", outcome, order, "--json"]);
         run(command.envs(variables.clone())).json()
@@ -94,6 +104,7 @@ fn works(program: &str, file: &str, arguments: &[&str]) {
         json!({ "items": [] }),
         json!({ "items": [{ "id": "x", "quantity": 1 }] }),
         json!({ "items": [{ "id": "livro", "quantity": -1 }] }),
+        json!({ "items": [{ "id": "livro", "quantity": 1.5 }] }),
     ];
     for body in bad {
         let answer = call(&shop, "POST /api/svc/create-order", json, &body.to_string());

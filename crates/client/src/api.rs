@@ -190,18 +190,22 @@ impl Client {
         let mut tries = 1;
         let mut replaced = false;
         loop {
-            let bearer = self.bearer().await?;
-            let outcome = self.once(&method, target, body, &bearer).await;
-            match outcome {
-                Err(Error::Refused { status: 401, .. }) if !replaced => {
+            let bearer = self.bearer().await;
+            let outcome = match &bearer {
+                Ok(bearer) => self.once(&method, target, body, bearer).await,
+                Err(fault) => Err(fault.clone()),
+            };
+            match (outcome, bearer) {
+                // Of the call, not of /token: there it means that the credentials are wrong.
+                (Err(Error::Refused { status: 401, .. }), Ok(bearer)) if !replaced => {
                     replaced = true;
                     self.shared.token.forget(&bearer).await;
                 }
-                Err(fault) if fault.is_passing() && tries < TRIES => {
+                (Err(fault), _) if fault.is_passing() && tries < TRIES => {
                     tokio::time::sleep(PAUSE * tries).await;
                     tries += 1;
                 }
-                told => return told,
+                (told, _) => return told,
             }
         }
     }
@@ -256,6 +260,12 @@ impl Client {
             .await?;
         let reply: TokenReply =
             serde_json::from_slice(&bytes).map_err(|fault| Error::Malformed(fault.to_string()))?;
+        // It becomes part of a header.
+        if reply.access_token.is_empty()
+            || !reply.access_token.bytes().all(|b| b.is_ascii_graphic())
+        {
+            return Err(Error::Malformed("the token is not one".into()));
+        }
         let seconds = reply.expires_in.unwrap_or(TOKEN_SECONDS);
         Ok(Fetched { access_token: reply.access_token, expires_in: Duration::from_secs(seconds) })
     }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// The service refused the call; the message is its own, in the language asked for.
     #[error("{message} ({status} {error}, request {request_id})")]

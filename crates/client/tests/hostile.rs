@@ -179,6 +179,80 @@ async fn passing_failures_are_tried_again_and_then_told() {
 }
 
 #[tokio::test]
+async fn a_token_that_fails_to_come_is_asked_for_again() {
+    let fake = Fake::start(|path, number| match (path, number) {
+        ("/token", 1) => said(503, "not now"),
+        ("/token", 2) => None,
+        ("/token", _) => said(200, TOKEN),
+        _ => said(200, ORDER),
+    });
+    fake.client().create_payment_order(&order()).await.unwrap();
+    assert_eq!((fake.count("POST /token"), fake.count("createPaymentOrder")), (3, 1));
+}
+
+/// On one thread, so that all have asked before the first is answered.
+#[tokio::test(flavor = "current_thread")]
+async fn whoever_waits_for_a_token_shares_its_failure() {
+    let refused = r#"{"code":401,"message":"Não.","error":"invalid_client","requestId":"r"}"#;
+    let fake = Fake::start(move |_, _| said(401, refused));
+    let client = fake.client();
+    let calls: Vec<_> = (0..16)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.create_payment_order(&order()).await.unwrap_err() })
+        })
+        .collect();
+    for call in calls {
+        let fault = call.await.unwrap();
+        assert!(matches!(fault, Error::Refused { status: 401, .. }), "{fault}");
+    }
+    assert_eq!(fake.count("POST /token"), 1, "wrong credentials are not tried again either");
+    // It is not kept for later ones.
+    client.create_payment_order(&order()).await.unwrap_err();
+    assert_eq!(fake.count("POST /token"), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_whose_token_died_on_the_way_fetch_one_new_token() {
+    let together = Arc::new(std::sync::Barrier::new(8));
+    let fake = Fake::start(move |path, number| match (path, number) {
+        ("/token", number) => said(200, &TOKEN.replace("\"T\"", &format!("\"T{number}\""))),
+        // All are under way with the first token when it dies.
+        (_, 1..=8) => {
+            together.wait();
+            said(401, DEAD_TOKEN)
+        }
+        _ => said(200, ORDER),
+    });
+    let client = fake.client();
+    let calls: Vec<_> = (0..8)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.create_payment_order(&order()).await.unwrap() })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap();
+    }
+    assert_eq!((fake.count("POST /token"), fake.count("createPaymentOrder")), (2, 16));
+}
+
+#[tokio::test]
+async fn a_token_of_nonsense_is_no_token() {
+    let forever = TOKEN.replace("3600", "18446744073709551615");
+    let fake =
+        Fake::start(move |path, _| said(200, if path == "/token" { &forever } else { ORDER }));
+    fake.client().create_payment_order(&order()).await.unwrap();
+    for token in ["", "a b", r"a\r\nx-evil: 1", "\u{e9}"] {
+        let text = TOKEN.replace("\"T\"", &format!("\"{token}\""));
+        let fake =
+            Fake::start(move |path, _| said(200, if path == "/token" { &text } else { ORDER }));
+        let fault = fake.client().create_payment_order(&order()).await.unwrap_err();
+        assert!(matches!(fault, Error::Malformed(_)), "{token:?}: {fault}");
+    }
+}
+
+#[tokio::test]
 async fn a_refusal_is_final_and_names_the_fields() {
     let text = r#"{"code":422,"message":"Corpo inválido.","error":"invalid_body","requestId":"r",
                    "details":[{"field":"amount","issue":"not_an_integer"}]}"#;

@@ -1,4 +1,4 @@
-// The shop in the browser: a cart, the payment button, and an order's story while it happens. No price
+// The shop in the browser: a cart, the payment button, and an order's page while things happen. No price
 // and no total from here is believed by the shop's server.
 
 const CART = "cart";
@@ -98,35 +98,54 @@ function startShop() {
     .render("#pay");
 }
 
-const STORY_MS = 1000;
+const POLL_MS = 2000;
 
-/** The page follows the order until there is nothing more to tell. */
-async function followStory(main) {
-  const { order: id } = main.dataset;
-  if (!id) return;
-  const answer = await fetch(`/api/shop/order/${encodeURIComponent(id)}`).catch(() => undefined);
-  if (answer?.ok) {
-    const { status, held, story } = await answer.json();
-    main.dataset.status = status;
-    const section = byId("story");
-    const texts = section.querySelector("template").content;
-    const list = section.querySelector("ol");
-    list.textContent = "";
-    for (const { at_ms: at, what, detail } of story) {
-      const line = document.createElement("li");
-      line.dataset.what = what;
-      const time = document.createElement("time");
-      time.textContent = new Date(at).toLocaleTimeString();
-      const text = texts.querySelector(`[data-what=${CSS.escape(what)}]`)?.textContent || what;
-      line.append(time, ` ${text}${detail ? ` (${detail})` : ""}`);
-      list.append(line);
-    }
-    section.hidden = false;
-    const over = status === "CAN" || held || story.some(({ what }) => what === "fulfilled");
-    if (over) return;
-  }
-  setTimeout(followStory, STORY_MS, main);
+/**
+ * The page follows the order until there is nothing more to tell. Whenever the shop says that something
+ * happened, it fetches itself; while the shop cannot say so, it does that every two seconds.
+ */
+function followOrder(main) {
+  // For those without a script.
+  byId("reload").hidden = true;
+  let latest = Promise.resolve();
+  let timer = 0;
+  const stream = new EventSource(`/api/svc/order/${encodeURIComponent(main.dataset.order)}/events`);
+  const look = () => {
+    // One after the other, so that an older page never replaces a newer one.
+    latest = latest.then(() => renew(main)).catch(() => {});
+    return latest.then(() => {
+      if ("open" in main.dataset) return;
+      stream.close();
+      clearInterval(timer);
+    });
+  };
+  stream.addEventListener("order", (event) => {
+    const shown = document.querySelectorAll("#story li").length;
+    if (JSON.parse(event.data).happenings !== shown) look();
+  });
+  stream.addEventListener("open", () => {
+    clearInterval(timer);
+    timer = 0;
+  });
+  stream.addEventListener("error", () => {
+    if (timer) return;
+    timer = setInterval(look, POLL_MS);
+    look();
+  });
 }
 
+async function renew(main) {
+  const answer = await fetch(location.href);
+  if (!answer.ok) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  document.title = fresh.title;
+  for (const part of ["#news", "#story ol"]) {
+    document.querySelector(part).replaceChildren(...fresh.querySelector(part).childNodes);
+  }
+  byId("story").hidden = false;
+  if (!("open" in fresh.querySelector("main").dataset)) delete main.dataset.open;
+}
+
+const main = document.querySelector("main");
 if (byId("pay")) startShop();
-else followStory(document.querySelector("main"));
+else if ("open" in main.dataset) followOrder(main);

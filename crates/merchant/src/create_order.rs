@@ -1,6 +1,6 @@
 //! POST /api/svc/create-order (spec 4.6 A): called by the page before the popup.
 
-use axum::body::Bytes;
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -9,8 +9,9 @@ use serde_json::json;
 use svc_client::{NewOrder, Urls};
 
 use crate::Shop;
+use crate::body::read;
 use crate::catalogue::product;
-use crate::reply::{answer, now_ms, refuse, unavailable};
+use crate::reply::{answer, refuse, unavailable};
 use crate::server::public_url;
 use crate::store::StoreError;
 
@@ -33,10 +34,14 @@ const QUANTITY_MAX: i64 = 99;
 pub(crate) async fn create_order(
     State(shop): State<Shop>,
     headers: HeaderMap,
-    body: Bytes,
+    body: Body,
 ) -> Response {
+    let raw = match read(body).await {
+        Ok(raw) => raw,
+        Err(refused) => return refused,
+    };
     let wrong = |text: &str| refuse(StatusCode::UNPROCESSABLE_ENTITY, "invalid_items", text);
-    let Ok(request) = serde_json::from_slice::<CreateOrderRequest>(&body) else {
+    let Ok(request) = serde_json::from_slice::<CreateOrderRequest>(&raw) else {
         return wrong("Send {\"items\":[{\"id\",\"quantity\"}]}.");
     };
     let cart = match Cart::of(&request.items) {
@@ -44,7 +49,7 @@ pub(crate) async fn create_order(
         Err(text) => return wrong(&text),
     };
     let id = format!("order_{}", new_uuid());
-    match shop.store.insert(&id, cart.total, &cart.items, now_ms()) {
+    match shop.store.insert(&id, cart.total, &cart.items, shop.now_ms()) {
         Ok(()) => {}
         Err(StoreError::SoldOut(product)) => {
             return refuse(StatusCode::CONFLICT, "sold_out", &format!("{product} is sold out."));
@@ -63,14 +68,16 @@ pub(crate) async fn create_order(
         Ok(created) => created,
         Err(fault) => {
             tracing::warn!(order = id, %fault, "the service did not take an order");
-            if let Err(fault) = shop.store.give_up(&id, "the payment service refused", now_ms()) {
+            if let Err(fault) =
+                shop.store.give_up(&id, "the payment service refused", shop.now_ms())
+            {
                 return unavailable(&fault);
             }
             let text = "The payment service cannot be reached. Try again in a moment.";
             return refuse(StatusCode::BAD_GATEWAY, "payment_service", text);
         }
     };
-    if let Err(fault) = shop.store.set_reference(&id, &created.reference_number, now_ms()) {
+    if let Err(fault) = shop.store.set_reference(&id, &created.reference_number, shop.now_ms()) {
         return unavailable(&fault);
     }
     let reply = json!({ "referenceNumber": created.reference_number, "externalTransactionId": id });

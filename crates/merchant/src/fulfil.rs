@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::Shop;
-use crate::reply::now_ms;
 
 /// Whoever rings is heard at once; this finds what was left by an earlier life.
 const PERIOD: Duration = Duration::from_secs(2);
@@ -11,7 +10,7 @@ const PERIOD: Duration = Duration::from_secs(2);
 pub(crate) async fn run(shop: Shop) {
     loop {
         if let Err(fault) = fulfil_all(&shop) {
-            tracing::warn!(%fault, "paid orders could not be fulfilled; they are tried again");
+            tracing::warn!(%fault, "paid orders could not be read; they are tried again");
         }
         let _ = tokio::time::timeout(PERIOD, shop.paid.notified()).await;
     }
@@ -20,9 +19,12 @@ pub(crate) async fn run(shop: Shop) {
 /// Here a real shop packs a parcel or sends a mail: something that may be done twice at worst, keyed by
 /// the order.
 fn fulfil_all(shop: &Shop) -> Result<(), crate::StoreError> {
-    for id in shop.store.to_fulfil()? {
-        tracing::info!(order = id, "fulfilled");
-        shop.store.fulfilled(&id, now_ms())?;
+    for order in shop.store.to_fulfil()? {
+        match shop.store.fulfilled(&order, shop.now_ms()) {
+            Ok(()) => tracing::info!(order, "fulfilled"),
+            // It must not hold up those behind it.
+            Err(fault) => tracing::warn!(order, %fault, "not fulfilled; it is tried again"),
+        }
     }
     Ok(())
 }

@@ -3,25 +3,32 @@
 //! It knows the payment service as real merchants do: by its API, its webhooks and its SDK. Nothing
 //! of the service's code is used here.
 
+mod body;
 mod catalogue;
+mod clock;
 mod create_order;
 mod fulfil;
+mod order_events;
+mod order_page;
 mod order_status;
 mod pages;
 mod reconcile;
 mod reply;
+mod report;
 mod server;
 mod settings;
 mod store;
+mod texts;
 mod webhook;
 
 use std::sync::Arc;
 
 use svc_client::{Client, Credentials};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, watch};
 
+pub use clock::Clock;
 pub use server::Server;
-pub use settings::{Settings, SettingsError};
+pub use settings::{Limits, Settings, SettingsError};
 pub use store::{MerchantStatus, Store, StoreError};
 
 /// The shop's toolbox.
@@ -34,6 +41,16 @@ pub struct Tools {
     pub(crate) client: Client,
     /// Rung when there is something to fulfil.
     pub(crate) paid: Notify,
+    /// A place for each page that is told of changes.
+    pub(crate) streams: Arc<Semaphore>,
+    /// True once the shop stops: what has no end of its own ends then.
+    pub(crate) closing: watch::Sender<bool>,
+}
+
+impl Tools {
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.settings.clock.now_ms()
+    }
 }
 
 impl std::ops::Deref for Shop {
@@ -66,6 +83,8 @@ impl Shop {
             },
         )?;
         let store = Store::open(&settings.database, &catalogue::PRODUCTS)?;
-        Ok(Self(Arc::new(Tools { settings, store, client, paid: Notify::new() })))
+        let streams = Arc::new(Semaphore::new(settings.limits.streams_max));
+        let (paid, (closing, _)) = (Notify::new(), watch::channel(false));
+        Ok(Self(Arc::new(Tools { settings, store, client, paid, streams, closing })))
     }
 }

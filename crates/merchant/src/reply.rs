@@ -1,4 +1,4 @@
-//! JSON answers, and the time they are given.
+//! JSON answers.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -17,11 +17,4 @@ pub(crate) fn refuse(status: StatusCode, error: &str, message: &str) -> Response
 pub(crate) fn unavailable(fault: &dyn std::fmt::Display) -> Response {
     tracing::error!(%fault, "the shop's database failed");
     refuse(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Try again in a moment.")
-}
-
-/// Milliseconds since 1970.
-#[expect(clippy::disallowed_methods, reason = "the one clock of the shop")]
-pub(crate) fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

@@ -1,8 +1,11 @@
 //! What the shop must be told. It refuses to start with a webhook secret that anybody could guess.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
+
+use crate::Clock;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -16,9 +19,38 @@ pub struct Settings {
     pub webhook_secret: SecretString,
     /// `SVC_WEBHOOK_SECRET_PREVIOUS`: the one before, while it is replaced.
     pub webhook_secret_previous: Option<SecretString>,
-    /// How payers and the service reach the shop; unset means the address it listens on.
+    /// `SVC_SHOP_URL`: how payers and the service reach the shop; unset means as the payer called it.
     pub public_url: Option<String>,
     pub database: PathBuf,
+    pub clock: Clock,
+    pub limits: Limits,
+}
+
+/// How often, how long and how many. Nothing outside the program sets these; a test may.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How often pending orders are looked through.
+    pub reconcile_period: Duration,
+    /// Younger orders are most likely being paid: nobody asks about them.
+    pub reconcile_age: Duration,
+    /// Pages that are told of changes at the same time; others ask again and again.
+    pub streams_max: usize,
+    /// Then the page connects anew, so that one that was forgotten in a tab takes no place for ever.
+    pub stream_lifetime: Duration,
+    /// Shorter than the minute after which proxies give up a silent connection.
+    pub stream_heartbeat: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            reconcile_period: Duration::from_secs(60),
+            reconcile_age: Duration::from_secs(3 * 60),
+            streams_max: 200,
+            stream_lifetime: Duration::from_secs(10 * 60),
+            stream_heartbeat: Duration::from_secs(15),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,16 +58,20 @@ pub enum SettingsError {
     #[error("{0} is empty; svc demo and svc partner create print it")]
     Empty(&'static str),
     #[error(
-        "SVC_WEBHOOK_SECRET is too short to be one: with it anybody could report an order as paid"
+        "{0} is too short to be one: with it anybody could report an order as paid; svc demo and \
+         svc partner create print it"
     )]
-    ShortSecret,
+    ShortSecret(&'static str),
+    #[error("a live shop needs SVC_SHOP_URL, the https address that payers and webhooks come to")]
+    LiveWithoutHttps,
 }
 
 /// A secret of the service has 50 characters; shorter than this is a placeholder.
 const SECRET_BYTES_MIN: usize = 24;
 
 impl Settings {
-    pub(crate) fn check(&self) -> Result<(), SettingsError> {
+    /// What the shop would refuse to open with.
+    pub fn check(&self) -> Result<(), SettingsError> {
         for (name, value) in [
             ("SVC_BASE_URL", self.base_url.as_str()),
             ("SVC_PUBLISHABLE_KEY", &self.publishable_key),
@@ -47,10 +83,19 @@ impl Settings {
                 return Err(SettingsError::Empty(name));
             }
         }
-        let previous = self.webhook_secret_previous.as_ref();
-        let short = |secret: &SecretString| secret.expose_secret().len() < SECRET_BYTES_MIN;
-        if short(&self.webhook_secret) || previous.is_some_and(short) {
-            return Err(SettingsError::ShortSecret);
+        let secrets = [
+            ("SVC_WEBHOOK_SECRET", Some(&self.webhook_secret)),
+            ("SVC_WEBHOOK_SECRET_PREVIOUS", self.webhook_secret_previous.as_ref()),
+        ];
+        for (name, secret) in secrets {
+            if secret.is_some_and(|secret| secret.expose_secret().len() < SECRET_BYTES_MIN) {
+                return Err(SettingsError::ShortSecret(name));
+            }
+        }
+        // The service takes no other addresses of a live order (spec 8).
+        let https = self.public_url.as_ref().is_some_and(|url| url.starts_with("https://"));
+        if self.publishable_key.starts_with("pk_live_") && !https {
+            return Err(SettingsError::LiveWithoutHttps);
         }
         Ok(())
     }

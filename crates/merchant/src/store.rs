@@ -1,13 +1,16 @@
 //! The shop's own table `orders` (spec 2.4), its stock, and what is left to fulfil. SQLite, one lock.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde::Serialize;
 use svc_client::PaymentStatus;
+use tokio::sync::broadcast;
 
 use crate::catalogue::Product;
+use crate::report::Report;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -19,7 +22,11 @@ pub enum StoreError {
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-pub struct Store(Mutex<Connection>);
+pub struct Store {
+    db: Mutex<Connection>,
+    /// Which order changed, told after the commit.
+    changes: broadcast::Sender<Arc<str>>,
+}
 
 /// An order as the shop keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +38,13 @@ pub struct MerchantOrder {
     /// Why nothing is sent although it is paid.
     pub held: Option<String>,
     pub fulfilled: bool,
+}
+
+impl MerchantOrder {
+    /// Nothing more will happen by itself.
+    pub fn is_over(&self) -> bool {
+        self.status == PaymentStatus::Cancelled || self.held.is_some() || self.fulfilled
+    }
 }
 
 /// `PEN`, `CON` or `CAN`, as the spec's table has it.
@@ -45,9 +59,11 @@ pub struct Happening {
 }
 
 /// What a report of the service did (spec 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Applied {
     Confirmed,
+    /// Confirmed, but in something it is not what was asked for.
+    Held(String),
     Cancelled,
     /// The same again, or after the end: nothing is done twice.
     Unchanged,
@@ -55,15 +71,11 @@ pub(crate) enum Applied {
     Unknown,
 }
 
-/// What the service reports about an order.
-pub(crate) struct Report<'a> {
-    pub external_transaction_id: &'a str,
-    pub status: PaymentStatus,
-    pub reference_number: &'a str,
-    pub amount: i64,
-    /// `webhook` or `query`.
-    pub by: &'static str,
-}
+/// Whoever writes from outside for longer makes a webhook come again: 503, well within its 5 s.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
+/// Changes that a slow listener may be behind; then it looks for itself.
+const CHANGES_MAX: usize = 256;
+const PAGE_ROWS: i64 = 100;
 
 const SCHEMA: &str = "
     create table if not exists stock (
@@ -105,6 +117,7 @@ const SCHEMA: &str = "
 impl Store {
     pub(crate) fn open(path: &Path, products: &[Product]) -> Result<Self> {
         let db = Connection::open(path)?;
+        db.busy_timeout(BUSY_TIMEOUT)?;
         db.pragma_update(None, "journal_mode", "wal")?;
         db.pragma_update(None, "synchronous", "full")?;
         db.execute_batch(SCHEMA)?;
@@ -114,15 +127,33 @@ impl Store {
                 params![product.id, product.stock],
             )?;
         }
-        Ok(Self(Mutex::new(db)))
+        Ok(Self { db: Mutex::new(db), changes: broadcast::channel(CHANGES_MAX).0 })
     }
 
-    fn transact<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        let mut db = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let transaction = db.transaction()?;
+    /// Which orders change from now on.
+    pub(crate) fn changes(&self) -> broadcast::Receiver<Arc<str>> {
+        self.changes.subscribe()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.db.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All of it or nothing; whoever follows the order hears of it once it is committed.
+    fn change<T>(&self, id: &str, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        let mut db = self.lock();
+        // A writer from the start: one that reads first can be refused halfway.
+        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let result = work(&transaction)?;
         transaction.commit()?;
+        drop(db);
+        // Nobody listens: that is no fault.
+        let _ = self.changes.send(id.into());
         Ok(result)
+    }
+
+    fn look<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        work(&self.lock().transaction()?)
     }
 
     /// The order and what it takes from the stock, before anybody else is asked (spec 4.6 A 2).
@@ -133,7 +164,7 @@ impl Store {
         items: &[(&str, i64)],
         at_ms: i64,
     ) -> Result<()> {
-        self.transact(|db| {
+        self.change(id, |db| {
             for (product, quantity) in items {
                 let taken = db.execute(
                     "update stock set free = free - ?2 where product = ?1 and free >= ?2",
@@ -158,7 +189,7 @@ impl Store {
     }
 
     pub(crate) fn set_reference(&self, id: &str, reference: &str, at_ms: i64) -> Result<()> {
-        self.transact(|db| {
+        self.change(id, |db| {
             db.execute(
                 "update orders set reference_number = ?2 where external_transaction_id = ?1",
                 params![id, reference],
@@ -169,7 +200,7 @@ impl Store {
 
     /// The service did not take the order: nothing stays reserved for it.
     pub(crate) fn give_up(&self, id: &str, why: &str, at_ms: i64) -> Result<()> {
-        self.transact(|db| {
+        self.change(id, |db| {
             if end(db, id, PaymentStatus::Cancelled)? {
                 release(db, id)?;
                 tell(db, id, at_ms, "failed", why)?;
@@ -181,7 +212,7 @@ impl Store {
     /// The table of spec 3, in one transaction.
     pub(crate) fn apply(&self, report: &Report<'_>, at_ms: i64) -> Result<Applied> {
         let id = report.external_transaction_id;
-        self.transact(|db| {
+        self.change(id, |db| {
             let Some(order) = read(db, id)? else { return Ok(Applied::Unknown) };
             if order.status != PaymentStatus::Pending || report.status == PaymentStatus::Pending {
                 tell(db, id, at_ms, report.by, report.status.code())?;
@@ -193,39 +224,30 @@ impl Store {
                 release(db, id)?;
                 return Ok(Applied::Cancelled);
             }
-            match difference(&order, report) {
-                None => {
-                    db.execute(
-                        "insert into to_fulfil (external_transaction_id) values (?1)
-                         on conflict do nothing",
-                        [id],
-                    )?;
-                }
-                Some(why) => {
-                    db.execute(
-                        "update orders set held = ?2 where external_transaction_id = ?1",
-                        params![id, why],
-                    )?;
-                    tell(db, id, at_ms, "held", &why)?;
-                }
+            if let Some(why) = difference(&order, report) {
+                let sql = "update orders set held = ?2 where external_transaction_id = ?1";
+                db.execute(sql, params![id, why])?;
+                tell(db, id, at_ms, "held", &why)?;
+                return Ok(Applied::Held(why));
             }
+            db.execute("insert into to_fulfil (external_transaction_id) values (?1)", [id])?;
             Ok(Applied::Confirmed)
         })
     }
 
     /// Orders that are paid and not sent.
     pub(crate) fn to_fulfil(&self) -> Result<Vec<String>> {
-        self.transact(|db| {
-            let mut statement =
-                db.prepare("select external_transaction_id from to_fulfil limit 100")?;
-            let found = statement.query_map([], |row| row.get(0))?;
+        self.look(|db| {
+            let mut statement = db
+                .prepare("select external_transaction_id from to_fulfil order by rowid limit ?1")?;
+            let found = statement.query_map([PAGE_ROWS], |row| row.get(0))?;
             Ok(found.collect::<rusqlite::Result<_>>()?)
         })
     }
 
     /// Sent, once: the note that it is to be sent goes with it.
     pub(crate) fn fulfilled(&self, id: &str, at_ms: i64) -> Result<()> {
-        self.transact(|db| {
+        self.change(id, |db| {
             let first = db.execute(
                 "update orders set fulfilled_at_ms = ?2
                  where external_transaction_id = ?1 and fulfilled_at_ms is null",
@@ -239,24 +261,33 @@ impl Store {
         })
     }
 
-    /// Orders nobody reported on since then.
-    pub(crate) fn pending_since(&self, created_before_ms: i64) -> Result<Vec<String>> {
-        self.transact(|db| {
+    /// Orders from before then that nobody reported the end of, after one of them.
+    pub(crate) fn pending(
+        &self,
+        created_before_ms: i64,
+        after: &(i64, String),
+    ) -> Result<Vec<(i64, String)>> {
+        self.look(|db| {
             let mut statement = db.prepare(
-                "select external_transaction_id from orders
-                 where status = 'PEN' and created_at_ms < ?1 order by created_at_ms limit 100",
+                "select created_at_ms, external_transaction_id from orders
+                 where status = 'PEN' and created_at_ms < ?1
+                 and (created_at_ms, external_transaction_id) > (?2, ?3)
+                 order by created_at_ms, external_transaction_id limit ?4",
             )?;
-            let found = statement.query_map([created_before_ms], |row| row.get(0))?;
+            let found = statement
+                .query_map(params![created_before_ms, after.0, after.1, PAGE_ROWS], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })?;
             Ok(found.collect::<rusqlite::Result<_>>()?)
         })
     }
 
     pub fn order(&self, id: &str) -> Result<Option<MerchantOrder>> {
-        self.transact(|db| read(db, id))
+        self.look(|db| read(db, id))
     }
 
     pub fn story(&self, id: &str) -> Result<Vec<Happening>> {
-        self.transact(|db| {
+        self.look(|db| {
             let mut statement = db.prepare(
                 "select at_ms, what, detail from story where external_transaction_id = ?1 order by id",
             )?;
@@ -268,7 +299,7 @@ impl Store {
     }
 
     pub fn free_stock(&self, product: &str) -> Result<i64> {
-        self.transact(|db| {
+        self.look(|db| {
             let sql = "select free from stock where product = ?1";
             Ok(db.query_row(sql, [product], |row| row.get(0)).optional()?.unwrap_or(0))
         })

@@ -7,28 +7,26 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use http_body_util::{BodyExt, Limited};
 use serde_json::json;
 use svc_client::{WebhookError, verify_webhook_with};
 
 use crate::Shop;
-use crate::reply::{answer, now_ms, refuse, unavailable};
-use crate::store::{Applied, Report};
+use crate::body::read;
+use crate::reply::{answer, refuse, unavailable};
+use crate::report::{Report, take};
 
-/// A webhook has about two hundred bytes.
-const BODY_BYTES_MAX: usize = 64 * 1024;
 /// A recorded request cannot be played back later than this.
 const AGE_MS_MAX: i64 = 5 * 60 * 1000;
 
 pub(crate) async fn webhook(State(shop): State<Shop>, headers: HeaderMap, body: Body) -> Response {
-    let Ok(body) = Limited::new(body, BODY_BYTES_MAX).collect().await else {
-        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "The body is too large.");
+    let raw = match read(body).await {
+        Ok(raw) => raw,
+        Err(refused) => return refused,
     };
-    let raw = body.to_bytes();
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let secrets = shop.settings.webhook_secrets();
     let event = verify_webhook_with(&raw, text("x-svc-content-token"), &secrets);
-    if event != Err(WebhookError::Signature) && is_old(text("webhook-timestamp")) {
+    if event != Err(WebhookError::Signature) && is_old(&shop, text("webhook-timestamp")) {
         return refuse(StatusCode::UNAUTHORIZED, "too_old", "The webhook is too old.");
     }
     let event = match event {
@@ -56,13 +54,8 @@ pub(crate) async fn webhook(State(shop): State<Shop>, headers: HeaderMap, body: 
         amount: event.amount,
         by: "webhook",
     };
-    match shop.store.apply(&report, now_ms()) {
-        Ok(applied) => {
-            if applied == Applied::Confirmed {
-                shop.paid.notify_one();
-            }
-            received()
-        }
+    match take(&shop, &report) {
+        Ok(()) => received(),
         // So that it comes again.
         Err(fault) => unavailable(&fault),
     }
@@ -73,7 +66,7 @@ fn received() -> Response {
 }
 
 /// A sandbox may live in the future; nobody lives in the past.
-fn is_old(timestamp: Option<&str>) -> bool {
+fn is_old(shop: &Shop, timestamp: Option<&str>) -> bool {
     let seconds: Option<i64> = timestamp.and_then(|text| text.parse().ok());
-    seconds.is_some_and(|seconds| now_ms() - seconds.saturating_mul(1000) > AGE_MS_MAX)
+    seconds.is_some_and(|seconds| shop.now_ms() - seconds.saturating_mul(1000) > AGE_MS_MAX)
 }

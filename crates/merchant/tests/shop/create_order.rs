@@ -1,8 +1,10 @@
 //! POST /api/svc/create-order: the shop's own prices, its stock, and a service that may refuse.
 
+use std::io::{Read, Write};
+
 use serde_json::json;
 
-use crate::support::{TestShop, settings};
+use crate::support::{PATIENCE, SECRET, TestShop, call, event, settings, sign};
 use svc_merchant::{SettingsError, Shop};
 
 #[test]
@@ -46,6 +48,15 @@ fn what_is_not_an_order_is_422_and_reserves_nothing() {
     for body in &wrong {
         assert_eq!(shop.create(body).status, 422, "{body}");
     }
+    // A million items are not even read.
+    let mut stream = std::net::TcpStream::connect(shop.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head = "POST /api/svc/create-order HTTP/1.1\r\nhost: shop\r\nconnection: close\r\n\
+                content-length: 40000000\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut start = [0; 12];
+    stream.read_exact(&mut start).unwrap();
+    assert_eq!(&start, b"HTTP/1.1 413");
     assert_eq!(shop.stock(), 500);
     assert!(shop.service.created.lock().unwrap().is_empty());
 }
@@ -60,6 +71,57 @@ fn a_service_that_refuses_leaves_no_reservation() {
     let sql = "select count(*) from orders where status = 'CAN'";
     let ended: i64 = shop.database().query_row(sql, [], |row| row.get(0)).unwrap();
     assert_eq!(ended, 1, "the order was there before the service was asked, and ended");
+}
+
+#[test]
+fn the_order_is_there_before_the_service_is_asked_for_anything() {
+    let shop = TestShop::open();
+    let (told, heard) = std::sync::mpsc::channel();
+    let path = shop.path();
+    let look = move |what: &str| {
+        let db = rusqlite::Connection::open(&path).unwrap();
+        let sql = "select status from orders";
+        let status: String = db.query_row(sql, [], |row| row.get(0)).unwrap_or_default();
+        told.send((what == "/token", status)).unwrap();
+    };
+    *shop.service.before_answer.lock().unwrap() = Some(Box::new(look));
+    shop.order();
+    let seen: Vec<_> = heard.try_iter().collect();
+    assert_eq!(seen, [(true, "PEN".to_owned()), (false, "PEN".to_owned())]);
+}
+
+#[test]
+fn a_webhook_that_overtakes_the_answer_finds_its_order() {
+    let shop = TestShop::open();
+    let address = shop.address;
+    let overtake = move |what: &str| {
+        if what != "/token" {
+            let body = event(what, "CON");
+            let signature = sign(SECRET, body.as_bytes());
+            let headers = [("x-svc-content-token", signature.as_str())];
+            assert_eq!(
+                call(address, "POST /api/svc/webhook", &headers, body.as_bytes()).status,
+                200
+            );
+        }
+    };
+    *shop.service.before_answer.lock().unwrap() = Some(Box::new(overtake));
+    let id = shop.order();
+    assert_eq!(shop.status(&id), "CON");
+    shop.wait_until("the parcel", |shop| shop.happened(&id, "fulfilled") == 1);
+    assert_eq!((shop.stock(), shop.happened(&id, "held")), (499, 0));
+}
+
+#[test]
+fn an_answer_that_is_lost_is_asked_for_again_with_the_same_id() {
+    let shop = TestShop::open();
+    shop.order();
+    *shop.service.losing.lock().unwrap() = 2;
+    let id = shop.order();
+    let created = shop.service.created.lock().unwrap();
+    let ids: Vec<_> = created.iter().skip(1).map(|one| &one["externalTransactionId"]).collect();
+    assert_eq!(ids, [&id, &id, &id]);
+    assert_eq!(shop.stock(), 498, "reserved once");
 }
 
 #[test]
@@ -84,9 +146,11 @@ fn a_shop_without_a_real_secret_does_not_open() {
     let empty = with(|s| s.webhook_secret = String::new().into());
     assert_eq!(empty, SettingsError::Empty("SVC_WEBHOOK_SECRET").to_string());
     let short = with(|s| s.webhook_secret = "secret".to_owned().into());
-    assert_eq!(short, SettingsError::ShortSecret.to_string());
+    assert_eq!(short, SettingsError::ShortSecret("SVC_WEBHOOK_SECRET").to_string());
     let short = with(|s| s.webhook_secret_previous = Some("x".to_owned().into()));
-    assert_eq!(short, SettingsError::ShortSecret.to_string());
+    assert_eq!(short, SettingsError::ShortSecret("SVC_WEBHOOK_SECRET_PREVIOUS").to_string());
+    let live = with(|s| s.publishable_key = "pk_live_0b6f".into());
+    assert_eq!(live, SettingsError::LiveWithoutHttps.to_string());
     assert!(with(|s| s.publishable_key.clear()).contains("SVC_PUBLISHABLE_KEY"));
     assert!(!folder.join("never.db").exists());
 }

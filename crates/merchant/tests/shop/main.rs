@@ -2,7 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod create_order;
+mod order_events;
 mod order_status;
 mod pages;
+mod reconcile;
+mod secrets;
+mod service;
 mod support;
 mod webhook;

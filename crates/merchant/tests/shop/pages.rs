@@ -1,33 +1,6 @@
-//! The shop's pages: in three languages, escaped, and without a secret anywhere.
+//! The shop's pages: in three languages, escaped, and true without JavaScript.
 
-use crate::support::{SECRET, TestShop, event};
-
-#[test]
-fn no_page_and_no_file_holds_a_secret() {
-    let shop = TestShop::open();
-    let id = shop.order();
-    shop.webhook(&event(&id, "CON"));
-    let story = format!("/api/shop/order/{id}");
-    let status = format!("/api/svc/order/{id}/status");
-    let pages = [
-        "/",
-        "/success",
-        "/pending",
-        "/cancelled",
-        "/assets/shop.js",
-        "/assets/shop.css",
-        "/nowhere",
-    ];
-    for page in pages.into_iter().chain([story.as_str(), &status]) {
-        let answer = shop.call(&format!("GET {page}"), &[], b"");
-        let all = format!("{}{}", answer.head, answer.text);
-        for secret in ["svcsec_canary", SECRET, "whsec_"] {
-            assert!(!all.contains(secret), "{page} holds {secret}");
-        }
-    }
-    let front = shop.call("GET /", &[], b"");
-    assert!(front.text.contains("pk_test_0b6f"), "only the publishable key is for pages");
-}
+use crate::support::{TestShop, event};
 
 #[test]
 fn pages_speak_the_language_that_is_asked_for() {
@@ -65,4 +38,54 @@ fn an_order_has_its_story() {
     let story: Vec<_> =
         answer["story"].as_array().unwrap().iter().map(|one| &one["what"]).collect();
     assert_eq!(story, ["created", "reference", "webhook", "fulfilled"]);
+}
+
+#[test]
+fn an_order_page_says_how_the_order_is_without_javascript() {
+    let shop = TestShop::open();
+    let page = |page: &str, id: &str| {
+        let address = format!("GET /{page}?lang=en&orderId={id}&ref=123456789&entity=00348");
+        shop.call(&address, &[], b"").text
+    };
+    let (paid, cancelled) = (shop.order(), shop.order());
+    for id in [&paid, &cancelled] {
+        let text = page("pending", id);
+        for part in ["Still to be paid", "123456789", "00348", "data-open", "Look for news"] {
+            assert!(text.contains(part), "{part} is missing in {text}");
+        }
+        assert!(text.contains(r#"<li data-what="created"><time>09:00:00</time> Order created"#));
+    }
+    shop.webhook(&event(&paid, "CON"));
+    shop.wait_until("the parcel", |shop| shop.happened(&paid, "fulfilled") == 1);
+    shop.webhook(&event(&cancelled, "CAN"));
+    for place in ["success", "pending", "cancelled"] {
+        let text = page(place, &paid);
+        assert!(text.contains("The payment is confirmed"), "{place}: {text}");
+        assert!(text.contains("Webhook received and verified (CON)"), "{text}");
+        assert!(text.contains(r#"<li data-what="fulfilled">"#), "{text}");
+        let text = page(place, &cancelled);
+        assert!(text.contains("Payment cancelled"), "{place}: {text}");
+        for over in [text, page(place, &paid)] {
+            assert!(!over.contains("data-open") && !over.contains("123456789"), "{over}");
+        }
+    }
+    // Of an order it does not know it says what the address says, and no story.
+    let text = page("pending", "order_unknown");
+    assert!(text.contains("123456789") && text.contains(r#"id="story" hidden"#), "{text}");
+}
+
+#[test]
+fn every_happening_has_words_in_every_language() {
+    let shop = TestShop::open();
+    let id = shop.order();
+    let sql =
+        "insert into story (external_transaction_id, at_ms, what, detail) values (?1, 0, ?2, '')";
+    for what in ["created", "reference", "webhook", "query", "held", "fulfilled", "failed"] {
+        shop.database().execute(sql, [&id, what]).unwrap();
+    }
+    for lang in ["pt", "en", "fr"] {
+        let page = shop.call(&format!("GET /success?lang={lang}&orderId={id}"), &[], b"").text;
+        assert_eq!(page.matches("<li data-what=").count(), 9, "{page}");
+        assert!(!page.contains("</time> ?"), "{page}");
+    }
 }

@@ -1,25 +1,31 @@
-//! A shop on a free port, a payment service that answers as told, and one HTTP call.
+//! A shop on a free port with a clock of its own, and one HTTP call.
 
-use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::hmac;
 use serde_json::{Value, json};
-use svc_merchant::{Server, Settings, Shop};
+use svc_merchant::{Clock, Limits, Server, Settings, Shop};
+
+use crate::service::FakeService;
 
 pub(crate) const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=";
 pub(crate) const PREVIOUS: &str = "whsec_AAAA9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=";
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const CLIENT_SECRET: &str = "svcsec_canary";
+/// When the shop opens; its clock stands still until a test moves it.
+pub(crate) const OPENED_AT_MS: i64 = 1_800_000_000_000;
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+const POLL: Duration = Duration::from_millis(2);
 
 pub(crate) struct TestShop {
     pub(crate) address: SocketAddr,
     pub(crate) service: Arc<FakeService>,
     settings: Settings,
+    now_ms: Arc<AtomicI64>,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
     folder: PathBuf,
@@ -29,13 +35,27 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 impl TestShop {
     pub(crate) fn open() -> Self {
+        Self::open_with(|_| {})
+    }
+
+    /// With other settings than usual.
+    pub(crate) fn open_with(change: impl FnOnce(&mut Settings)) -> Self {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("svc-shop-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let service = FakeService::start();
-        let settings = settings(&service.url(), folder.join("shop.db"));
+        let mut settings = settings(&service.url(), folder.join("shop.db"));
+        let now_ms = Arc::new(AtomicI64::new(OPENED_AT_MS));
+        let shown = Arc::clone(&now_ms);
+        settings.clock = Clock::of(move || shown.load(Ordering::Relaxed));
+        change(&mut settings);
         let (address, stop, thread) = run(settings.clone());
-        Self { address, service, settings, stop: Some(stop), thread: Some(thread), folder }
+        Self { address, service, settings, now_ms, stop: Some(stop), thread: Some(thread), folder }
+    }
+
+    pub(crate) fn advance(&self, time: Duration) {
+        let ms = i64::try_from(time.as_millis()).unwrap();
+        self.now_ms.fetch_add(ms, Ordering::Relaxed);
     }
 
     /// Ended and opened again on the same data.
@@ -45,15 +65,19 @@ impl TestShop {
         (self.address, self.stop, self.thread) = (address, Some(stop), Some(thread));
     }
 
-    fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             thread.join().unwrap();
         }
     }
 
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.join("shop.db")
+    }
+
     pub(crate) fn database(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(self.folder.join("shop.db")).unwrap()
+        rusqlite::Connection::open(self.path()).unwrap()
     }
 
     pub(crate) fn call(&self, request: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
@@ -96,12 +120,18 @@ impl TestShop {
         self.database().query_row(sql, [id, what], |row| row.get(0)).unwrap()
     }
 
+    pub(crate) fn waits_to_be_sent(&self, id: &str) -> bool {
+        let sql = "select count(*) from to_fulfil where external_transaction_id = ?1";
+        let count: i64 = self.database().query_row(sql, [id], |row| row.get(0)).unwrap();
+        count == 1
+    }
+
     pub(crate) fn wait_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
         #[expect(clippy::disallowed_methods, reason = "a test may look at its watch")]
         let start = Instant::now();
         while !is_so(self) {
             assert!(start.elapsed() < PATIENCE, "{what} did not come");
-            std::thread::yield_now();
+            std::thread::sleep(POLL);
         }
     }
 }
@@ -119,11 +149,13 @@ pub(crate) fn settings(base_url: &str, database: PathBuf) -> Settings {
         sdk_url: base_url.to_owned(),
         publishable_key: "pk_test_0b6f".into(),
         client_id: "svc_1".into(),
-        client_secret: "svcsec_canary".to_owned().into(),
+        client_secret: CLIENT_SECRET.to_owned().into(),
         webhook_secret: SECRET.to_owned().into(),
         webhook_secret_previous: Some(PREVIOUS.to_owned().into()),
         public_url: None,
         database,
+        clock: Clock::system(),
+        limits: Limits::default(),
     }
 }
 
@@ -189,6 +221,7 @@ pub(crate) fn call(
     body: &[u8],
 ) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut head = format!("{request} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
     for (name, value) in headers {
         head += &format!("{name}: {value}\r\n");
@@ -203,87 +236,4 @@ pub(crate) fn call(
     let (head, text) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let status = head.split_whitespace().nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
     Answer { status, head: head.to_ascii_lowercase(), text: text.to_owned() }
-}
-
-/// A payment service with one token, which takes every order and tells what it was told to.
-pub(crate) struct FakeService {
-    address: SocketAddr,
-    /// What a query answers; pending if nothing is set.
-    pub(crate) states: Mutex<HashMap<String, &'static str>>,
-    pub(crate) refusing: Mutex<bool>,
-    pub(crate) created: Mutex<Vec<Value>>,
-}
-
-impl FakeService {
-    fn start() -> Arc<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let service = Arc::new(Self {
-            address: listener.local_addr().unwrap(),
-            states: Mutex::default(),
-            refusing: Mutex::default(),
-            created: Mutex::default(),
-        });
-        let shared = Arc::clone(&service);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let service = Arc::clone(&shared);
-                std::thread::spawn(move || service.serve(&stream));
-            }
-        });
-        service
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}", self.address)
-    }
-
-    fn serve(&self, stream: &TcpStream) -> Option<()> {
-        let mut reader = BufReader::new(stream);
-        loop {
-            let mut head = String::new();
-            while !head.ends_with("\r\n\r\n") {
-                if reader.read_line(&mut head).ok()? == 0 {
-                    return None;
-                }
-            }
-            let length = head.lines().find_map(|line| {
-                line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok()
-            });
-            let mut body = Vec::new();
-            reader.by_ref().take(length.unwrap_or(0)).read_to_end(&mut body).ok()?;
-            let (status, reply) = self.answer(head.split_whitespace().nth(1)?, &body);
-            let text = reply.to_string();
-            let length = text.len();
-            write!(&mut &*stream, "HTTP/1.1 {status} x\r\ncontent-length: {length}\r\n\r\n{text}")
-                .ok()?;
-        }
-    }
-
-    fn answer(&self, target: &str, body: &[u8]) -> (u16, Value) {
-        if target == "/token" {
-            return (200, json!({ "access_token": "T", "expires_in": 3600 }));
-        }
-        if *self.refusing.lock().unwrap() {
-            return (422, json!({ "code": 422, "error": "invalid_body", "message": "No." }));
-        }
-        let query = target.split_once("externalTransactionId=").map(|(_, rest)| rest);
-        let id = match query {
-            Some(rest) => rest.split('&').next().unwrap_or_default().to_owned(),
-            None => {
-                let asked: Value = serde_json::from_slice(body).unwrap();
-                let id = asked["externalTransactionId"].as_str().unwrap().to_owned();
-                self.created.lock().unwrap().push(asked);
-                id
-            }
-        };
-        let state = self.states.lock().unwrap().get(&id).copied().unwrap_or("PEN");
-        let created = self.created.lock().unwrap();
-        let asked = created.iter().find(|one| one["externalTransactionId"] == id.as_str());
-        let amount = asked.map_or(json!(0), |one| one["amount"].clone());
-        let data = json!({
-            "externalTransactionId": id, "paymentStatus": state, "referenceNumber": "REF1",
-            "amount": amount,
-        });
-        (200, json!({ "code": 200, "message": "OK", "data": data }))
-    }
 }

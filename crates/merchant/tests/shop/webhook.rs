@@ -1,8 +1,11 @@
-//! POST /api/svc/webhook: every row of what a handler must do.
+//! POST /api/svc/webhook: every row of what a handler must do, and of the orders' table.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::Barrier;
+use std::time::{Duration, Instant};
 
-use crate::support::{PREVIOUS, SECRET, TestShop, event, event_of, sign};
+use crate::support::{OPENED_AT_MS, PATIENCE, PREVIOUS, SECRET, TestShop, event, event_of, sign};
 
 #[test]
 fn a_confirmed_order_is_fulfilled_once_and_answered_as_the_contract_says() {
@@ -30,6 +33,8 @@ fn a_pending_order_stays_pending() {
     let id = shop.order();
     assert_eq!(shop.webhook(&event(&id, "PEN")).status, 200);
     assert_eq!((shop.status(&id).as_str(), shop.stock()), ("PEN", 499));
+    assert!(!shop.waits_to_be_sent(&id));
+    assert_eq!(shop.happened(&id, "fulfilled"), 0);
 }
 
 #[test]
@@ -38,10 +43,14 @@ fn nothing_moves_an_order_that_has_ended() {
         let shop = TestShop::open();
         let id = shop.order();
         shop.webhook(&event(&id, end));
+        let sent = i64::from(end == "CON");
+        shop.wait_until("the parcel", |shop| shop.happened(&id, "fulfilled") == sent);
         for status in ["PEN", "CON", "CAN"] {
             assert_eq!(shop.webhook(&event(&id, status)).status, 200);
             assert_eq!((shop.status(&id).as_str(), shop.stock()), (end, stock), "{status}");
+            assert!(!shop.waits_to_be_sent(&id), "{status} after {end}");
         }
+        assert_eq!(shop.happened(&id, "fulfilled"), sent);
     }
 }
 
@@ -60,7 +69,10 @@ fn a_hundred_confirmations_at_once_fulfil_once() {
         }
     });
     shop.wait_until("the parcel", |shop| shop.happened(&id, "fulfilled") > 0);
-    assert_eq!(shop.happened(&id, "fulfilled"), 1);
+    // Nothing is left that could send a second one.
+    assert!(!shop.waits_to_be_sent(&id));
+    assert_eq!((shop.happened(&id, "fulfilled"), shop.stock()), (1, 499));
+    assert_eq!(shop.happened(&id, "webhook"), 100, "each was taken");
 }
 
 #[test]
@@ -76,14 +88,17 @@ fn every_other_signature_is_401_and_changes_nothing() {
         "g".repeat(64),
         right.to_uppercase(),
         format!("sha256={right}"),
+        base64(&right),
         sign("whsec_of_another_application_altogether", body.as_bytes()),
     ];
     for signature in &wrong {
         assert_eq!(shop.webhook_signed(body.as_bytes(), signature).status, 401, "{signature}");
     }
     assert_eq!(shop.call("POST /api/svc/webhook", &[], body.as_bytes()).status, 401);
-    assert_eq!(shop.webhook_signed(format!("{body}\n").as_bytes(), &right).status, 401);
-    assert_eq!(shop.webhook_signed(b"not json", &right).status, 401);
+    let cheaper = body.replace("15000", "15001");
+    for changed in [&cheaper, &format!("{body}\n"), "not json", ""] {
+        assert_eq!(shop.webhook_signed(changed.as_bytes(), &right).status, 401, "{changed}");
+    }
     assert_eq!(shop.status(&id), "PEN");
     assert_eq!(shop.happened(&id, "webhook"), 0);
 }
@@ -95,8 +110,13 @@ fn what_is_signed_but_no_event_is_422_and_what_is_of_later_days_200() {
     for body in ["", "not json", "{}", r#"{"event":"payment"}"#] {
         assert_eq!(shop.webhook(body).status, 422, "{body}");
     }
-    let odd =
-        [event(&id, "REF"), event(&id, "con"), event(&id, "CON").replace("payment\"", "payout\"")];
+    assert_eq!((shop.status(&id).as_str(), shop.happened(&id, "webhook")), ("PEN", 0));
+    let odd = [
+        event(&id, "REF"),
+        event(&id, "con"),
+        event(&id, "CON").replace("\"CON\"", "null"),
+        event(&id, "CON").replace("payment\"", "payout\""),
+    ];
     for body in odd {
         assert_eq!(shop.webhook(&body).status, 200, "{body}");
     }
@@ -106,8 +126,14 @@ fn what_is_signed_but_no_event_is_422_and_what_is_of_later_days_200() {
 #[test]
 fn an_order_of_somebody_else_is_answered_and_nothing_happens() {
     let shop = TestShop::open();
-    assert_eq!(shop.webhook(&event("order_unknown", "CON")).status, 200);
-    assert_eq!(shop.stock(), 500);
+    for status in ["PEN", "CON", "CAN"] {
+        let answer = shop.webhook(&event("order_unknown", status));
+        assert_eq!((answer.status, answer.text.as_str()), (200, r#"{"received":true}"#));
+    }
+    let rows = "select (select count(*) from orders) + (select count(*) from story)
+                + (select count(*) from to_fulfil)";
+    let rows: i64 = shop.database().query_row(rows, [], |row| row.get(0)).unwrap();
+    assert_eq!((rows, shop.stock()), (0, 500));
 }
 
 #[test]
@@ -118,19 +144,27 @@ fn another_amount_or_reference_is_confirmed_and_held() {
         assert_eq!(shop.webhook(&event_of(&id, "CON", reference, amount)).status, 200);
         assert_eq!(shop.status(&id), "CON");
         assert_eq!(shop.happened(&id, "held"), 1);
-        let waiting = "select count(*) from to_fulfil where external_transaction_id = ?1";
-        let waits: i64 = shop.database().query_row(waiting, [&id], |row| row.get(0)).unwrap();
-        assert_eq!((waits, shop.happened(&id, "fulfilled")), (0, 0));
+        assert!(!shop.waits_to_be_sent(&id));
+        assert_eq!(shop.happened(&id, "fulfilled"), 0);
+        // The right event after it does not set it free.
+        assert_eq!(shop.webhook(&event(&id, "CON")).status, 200);
+        assert!(!shop.waits_to_be_sent(&id));
+        let page = shop.call(&format!("GET /success?lang=en&orderId={id}"), &[], b"");
+        assert!(page.text.contains("A person will look"), "the payer is told: {}", page.text);
     }
 }
 
 #[test]
-fn the_previous_secret_is_good_while_it_is_given() {
-    let shop = TestShop::open();
-    let id = shop.order();
-    let body = event(&id, "CON");
-    assert_eq!(shop.webhook_signed(body.as_bytes(), &sign(PREVIOUS, body.as_bytes())).status, 200);
-    assert_eq!(shop.status(&id), "CON");
+fn the_previous_secret_is_good_while_it_is_given_and_no_longer() {
+    let given = TestShop::open();
+    let taken_away = TestShop::open_with(|settings| settings.webhook_secret_previous = None);
+    for (shop, answer, status) in [(&given, 200, "CON"), (&taken_away, 401, "PEN")] {
+        let id = shop.order();
+        let body = event(&id, "CON");
+        let by_previous = sign(PREVIOUS, body.as_bytes());
+        assert_eq!(shop.webhook_signed(body.as_bytes(), &by_previous).status, answer);
+        assert_eq!(shop.status(&id), status);
+    }
 }
 
 #[test]
@@ -139,18 +173,52 @@ fn a_recording_is_not_played_back_later() {
     let id = shop.order();
     let body = event(&id, "CON");
     let signature = sign(SECRET, body.as_bytes());
-    let headers =
-        [("x-svc-content-token", signature.as_str()), ("webhook-timestamp", "1700000000")];
-    assert_eq!(shop.call("POST /api/svc/webhook", &headers, body.as_bytes()).status, 401);
-    assert_eq!(shop.status(&id), "PEN");
+    let sent_at = |age_seconds: i64| {
+        let timestamp = (OPENED_AT_MS / 1000 - age_seconds).to_string();
+        let headers =
+            [("x-svc-content-token", signature.as_str()), ("webhook-timestamp", &timestamp)];
+        shop.call("POST /api/svc/webhook", &headers, body.as_bytes()).status
+    };
+    assert_eq!((sent_at(600), sent_at(301)), (401, 401));
+    assert_eq!((shop.status(&id).as_str(), shop.happened(&id, "webhook")), ("PEN", 0));
+    assert_eq!(sent_at(300), 200);
+    assert_eq!(shop.status(&id), "CON");
 }
 
 #[test]
-fn a_megabyte_is_too_much_and_other_methods_are_none() {
+fn a_megabyte_is_refused_before_it_is_read() {
     let shop = TestShop::open();
-    let large = vec![b'x'; 1024 * 1024];
-    assert!(matches!(shop.webhook_signed(&large, &"0".repeat(64)).status, 413 | 0));
-    for method in ["GET", "PUT"] {
+    // Announced and never sent: whoever waited for it would not answer.
+    let mut stream = TcpStream::connect(shop.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head = "POST /api/svc/webhook HTTP/1.1\r\nhost: shop\r\ncontent-length: 1048576\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut start = [0; 12];
+    stream.read_exact(&mut start).unwrap();
+    assert_eq!(&start, b"HTTP/1.1 413");
+    // Rightly signed and without a length: counted, and never verified.
+    let large = vec![b' '; 64 * 1024 + 1];
+    let mut stream = TcpStream::connect(shop.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let signature = sign(SECRET, &large);
+    write!(
+        stream,
+        "POST /api/svc/webhook HTTP/1.1\r\nhost: shop\r\nx-svc-content-token: {signature}\r\n\
+         transfer-encoding: chunked\r\n\r\n{:x}\r\n",
+        large.len()
+    )
+    .unwrap();
+    stream.write_all(&large).unwrap();
+    stream.read_exact(&mut start).unwrap();
+    assert_eq!(&start, b"HTTP/1.1 413");
+    // As much as is allowed is read: 422, because it is no event.
+    assert_eq!(shop.webhook(&" ".repeat(64 * 1024)).status, 422);
+}
+
+#[test]
+fn other_methods_are_none() {
+    let shop = TestShop::open();
+    for method in ["GET", "PUT", "DELETE", "PATCH"] {
         assert_eq!(shop.call(&format!("{method} /api/svc/webhook"), &[], b"").status, 405);
     }
 }
@@ -166,6 +234,41 @@ fn a_database_that_is_away_is_503_so_that_the_event_comes_again() {
 }
 
 #[test]
+fn a_database_that_somebody_holds_is_503_well_within_the_five_seconds() {
+    let shop = TestShop::open();
+    let id = shop.order();
+    let holder = shop.database();
+    holder.execute_batch("begin immediate").unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a test may look at its watch")]
+    let start = Instant::now();
+    assert_eq!(shop.webhook(&event(&id, "CON")).status, 503);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    holder.execute_batch("rollback").unwrap();
+    assert_eq!(shop.status(&id), "PEN");
+    assert_eq!(shop.webhook(&event(&id, "CON")).status, 200);
+    shop.wait_until("the parcel", |shop| shop.happened(&id, "fulfilled") == 1);
+}
+
+#[test]
+fn one_parcel_that_cannot_be_sent_does_not_hold_up_the_others() {
+    let shop = TestShop::open();
+    let (stuck, other) = (shop.order(), shop.order());
+    let trigger = format!(
+        "create trigger stuck before update of fulfilled_at_ms on orders
+         when new.external_transaction_id = '{stuck}'
+         begin select raise(abort, 'the van is broken'); end"
+    );
+    shop.database().execute_batch(&trigger).unwrap();
+    for id in [&stuck, &other] {
+        assert_eq!(shop.webhook(&event(id, "CON")).status, 200);
+    }
+    shop.wait_until("the other parcel", |shop| shop.happened(&other, "fulfilled") == 1);
+    assert_eq!((shop.happened(&stuck, "fulfilled"), shop.waits_to_be_sent(&stuck)), (0, true));
+    shop.database().execute_batch("drop trigger stuck").unwrap();
+    shop.wait_until("the parcel", |shop| shop.happened(&stuck, "fulfilled") == 1);
+}
+
+#[test]
 fn what_was_answered_but_not_sent_is_sent_by_the_next_life() {
     let mut shop = TestShop::open();
     let id = shop.order();
@@ -177,4 +280,15 @@ fn what_was_answered_but_not_sent_is_sent_by_the_next_life() {
     drop(db);
     shop.reopen();
     shop.wait_until("the parcel", |shop| shop.happened(&id, "fulfilled") == 1);
+}
+
+fn base64(digest: &str) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let bytes = hex::decode(digest).unwrap();
+    let bits: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
+    let letter = |six: &[u8]| {
+        let bits = format!("{:0<6}", String::from_utf8_lossy(six));
+        char::from(LETTERS[usize::from_str_radix(&bits, 2).unwrap()])
+    };
+    bits.as_bytes().chunks(6).map(letter).chain(['=']).collect()
 }

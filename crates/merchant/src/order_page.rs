@@ -1,0 +1,137 @@
+//! The three pages a payment leads to (spec 4.6): what is known of the order, and its story so far.
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::routing::get;
+use serde_json::json;
+use svc_client::PaymentStatus;
+
+use crate::pages::shown;
+use crate::reply::{answer, refuse, unavailable};
+use crate::store::{Happening, MerchantOrder};
+use crate::texts::{Texts, language, value};
+use crate::{Shop, StoreError};
+
+pub(crate) fn routes() -> Router<Shop> {
+    Router::new()
+        .route("/success", get(async |s, q, h| order_page(s, q, h, End::Success).await))
+        .route("/pending", get(async |s, q, h| order_page(s, q, h, End::Pending).await))
+        .route("/cancelled", get(async |s, q, h| order_page(s, q, h, End::Cancelled).await))
+        .route("/api/shop/order/{id}", get(story))
+}
+
+/// Where the payer's window led, which is not yet how the order ends.
+#[derive(Clone, Copy)]
+enum End {
+    Success,
+    Pending,
+    Cancelled,
+}
+
+#[derive(Template)]
+#[template(path = "order.html")]
+struct OrderPage<'a> {
+    t: &'static Texts,
+    title: &'static str,
+    text: &'static str,
+    order: &'a str,
+    /// Shown while there is something to pay with them.
+    entity: &'a str,
+    reference: &'a str,
+    story: Vec<HappeningView>,
+    /// More may happen, so the page listens.
+    open: bool,
+}
+
+struct HappeningView {
+    what: String,
+    text: &'static str,
+    detail: String,
+    time: String,
+}
+
+async fn order_page(
+    State(shop): State<Shop>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    end: End,
+) -> Response {
+    let query = query.unwrap_or_default();
+    let (_, t) = language(&query, &headers);
+    let id = value(&query, "orderId");
+    let (known, story) = match look(&shop, &id) {
+        Ok(found) => found,
+        Err(fault) => return unavailable(&fault),
+    };
+    let end = match end {
+        // The checkout's own way back also leads here with a reference that is still to be paid.
+        End::Success if value(&query, "status") == "PEN" => End::Pending,
+        end => end,
+    };
+    let (title, text) = headline(t, known.as_ref(), end);
+    let to_pay = matches!(end, End::Pending) && !known.as_ref().is_some_and(is_settled);
+    let slip = |name| if to_pay { value(&query, name) } else { String::new() };
+    let page = OrderPage {
+        t,
+        title,
+        text,
+        order: &id,
+        entity: &slip("entity"),
+        reference: &slip("ref"),
+        story: story.into_iter().map(|happening| view(t, happening)).collect(),
+        open: known.is_some_and(|order| !order.is_over()),
+    };
+    shown(&shop, page.render())
+}
+
+fn look(shop: &Shop, id: &str) -> Result<(Option<MerchantOrder>, Vec<Happening>), StoreError> {
+    Ok((shop.store.order(id)?, shop.store.story(id)?))
+}
+
+fn is_settled(order: &MerchantOrder) -> bool {
+    order.status != PaymentStatus::Pending
+}
+
+/// The order itself, once it has ended; until then where the payer came from.
+fn headline(
+    t: &'static Texts,
+    order: Option<&MerchantOrder>,
+    end: End,
+) -> (&'static str, &'static str) {
+    match (order.map(|order| (order.status, &order.held)), end) {
+        (Some((PaymentStatus::Confirmed, None)), _) => (t.success, t.paid_text),
+        (Some((PaymentStatus::Confirmed, Some(_))), _) => (t.success, t.held_text),
+        (Some((PaymentStatus::Cancelled, _)), _) | (_, End::Cancelled) => {
+            (t.cancelled, t.cancelled_text)
+        }
+        (_, End::Success) => (t.success, t.success_text),
+        (_, End::Pending) => (t.pending, t.pending_text),
+    }
+}
+
+fn view(t: &'static Texts, Happening { at_ms, what, detail }: Happening) -> HappeningView {
+    HappeningView { text: t.happening(&what), what, detail, time: time_in_luanda(at_ms) }
+}
+
+/// An hour ahead of UTC, in summer and winter.
+fn time_in_luanda(at_ms: i64) -> String {
+    let seconds = (at_ms / 1000 + 3600).rem_euclid(86_400);
+    format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+/// GET /api/shop/order/{id}: the story of an order, for programs.
+async fn story(State(shop): State<Shop>, Path(id): Path<String>) -> Response {
+    match look(&shop, &id) {
+        Ok((Some(order), story)) => answer(
+            StatusCode::OK,
+            &json!({ "status": order.status.code(), "held": order.held, "story": story }),
+        ),
+        Ok((None, _)) => {
+            refuse(StatusCode::NOT_FOUND, "order_not_found", "There is no such order.")
+        }
+        Err(fault) => unavailable(&fault),
+    }
+}

@@ -1,0 +1,147 @@
+//! What the pages say, in three languages, and which of them a visitor reads.
+
+use axum::http::{HeaderMap, header};
+
+pub(crate) struct Texts {
+    pub lang: &'static str,
+    pub shop: &'static str,
+    pub add: &'static str,
+    pub cart: &'static str,
+    pub empty: &'static str,
+    pub total: &'static str,
+    pub success: &'static str,
+    pub success_text: &'static str,
+    pub paid_text: &'static str,
+    pub held_text: &'static str,
+    pub pending: &'static str,
+    pub pending_text: &'static str,
+    pub cancelled: &'static str,
+    pub cancelled_text: &'static str,
+    pub entity: &'static str,
+    pub reference: &'static str,
+    pub story: &'static str,
+    pub reload: &'static str,
+    pub back: &'static str,
+    pub trouble: &'static str,
+    pub happenings: [(&'static str, &'static str); 7],
+}
+
+const LANGUAGES: [Texts; 3] = [
+    Texts {
+        lang: "pt",
+        shop: "Loja Kianda",
+        add: "Juntar",
+        cart: "O seu cesto",
+        empty: "O cesto está vazio.",
+        total: "Total",
+        success: "Obrigado!",
+        success_text: "Recebemos o seu pagamento. A encomenda segue assim que o serviço o confirmar.",
+        paid_text: "O pagamento está confirmado e a encomenda segue.",
+        held_text: "O pagamento chegou, mas não como o pedimos. Uma pessoa vai ver antes de enviarmos.",
+        pending: "Falta pagar",
+        pending_text: "Pague com esta referência no ATM, na app ou no banco online.",
+        cancelled: "Pagamento cancelado",
+        cancelled_text: "Nada foi cobrado. O seu cesto continua aqui.",
+        entity: "Entidade",
+        reference: "Referência",
+        story: "A história da encomenda",
+        reload: "Ver se há novidades",
+        back: "Voltar à loja",
+        trouble: "Não foi possível iniciar o pagamento. Tente de novo.",
+        happenings: [
+            ("created", "Encomenda criada"),
+            ("reference", "Referência recebida do serviço"),
+            ("webhook", "Webhook recebido e verificado"),
+            ("query", "Estado perguntado ao serviço"),
+            ("held", "Retida: uma pessoa vai ver"),
+            ("fulfilled", "Encomenda enviada"),
+            ("failed", "O serviço de pagamentos recusou"),
+        ],
+    },
+    Texts {
+        lang: "en",
+        shop: "Kianda Shop",
+        add: "Add",
+        cart: "Your cart",
+        empty: "The cart is empty.",
+        total: "Total",
+        success: "Thank you!",
+        success_text: "We have your payment. Your order leaves as soon as the service confirms it.",
+        paid_text: "The payment is confirmed and your order is on its way.",
+        held_text: "The payment came, but not as we asked for it. A person will look before we send anything.",
+        pending: "Still to be paid",
+        pending_text: "Pay with this reference at an ATM, in the app or in online banking.",
+        cancelled: "Payment cancelled",
+        cancelled_text: "Nothing was charged. Your cart is still here.",
+        entity: "Entity",
+        reference: "Reference",
+        story: "The story of the order",
+        reload: "Look for news",
+        back: "Back to the shop",
+        trouble: "The payment could not be started. Try again.",
+        happenings: [
+            ("created", "Order created"),
+            ("reference", "Reference received from the service"),
+            ("webhook", "Webhook received and verified"),
+            ("query", "Service asked for the state"),
+            ("held", "Held: a person will look"),
+            ("fulfilled", "Order sent"),
+            ("failed", "The payment service refused"),
+        ],
+    },
+    Texts {
+        lang: "fr",
+        shop: "Boutique Kianda",
+        add: "Ajouter",
+        cart: "Votre panier",
+        empty: "Le panier est vide.",
+        total: "Total",
+        success: "Merci !",
+        success_text: "Nous avons votre paiement. La commande part dès que le service le confirme.",
+        paid_text: "Le paiement est confirmé et la commande part.",
+        held_text: "Le paiement est arrivé, mais pas comme demandé. Une personne va regarder avant l'envoi.",
+        pending: "Reste à payer",
+        pending_text: "Payez avec cette référence au distributeur, dans l'app ou en banque en ligne.",
+        cancelled: "Paiement annulé",
+        cancelled_text: "Rien n'a été débité. Votre panier est toujours là.",
+        entity: "Entité",
+        reference: "Référence",
+        story: "L'histoire de la commande",
+        reload: "Voir s'il y a du nouveau",
+        back: "Retour à la boutique",
+        trouble: "Le paiement n'a pas pu être lancé. Réessayez.",
+        happenings: [
+            ("created", "Commande créée"),
+            ("reference", "Référence reçue du service"),
+            ("webhook", "Webhook reçu et vérifié"),
+            ("query", "État demandé au service"),
+            ("held", "Retenue : une personne va regarder"),
+            ("fulfilled", "Commande envoyée"),
+            ("failed", "Le service de paiement a refusé"),
+        ],
+    },
+];
+
+impl Texts {
+    /// What happened, in words.
+    pub(crate) fn happening(&self, what: &str) -> &'static str {
+        self.happenings.iter().find(|(code, _)| *code == what).map_or("?", |(_, text)| text)
+    }
+}
+
+/// As the address says, else as the browser asks, else Portuguese.
+pub(crate) fn language(query: &str, headers: &HeaderMap) -> (usize, &'static Texts) {
+    let asked = value(query, "lang");
+    let accepted = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+    let first = |code: &str| LANGUAGES.iter().position(|texts| code.starts_with(texts.lang));
+    let place = first(&asked).or_else(|| accepted.and_then(first)).unwrap_or(0);
+    (place, &LANGUAGES[place])
+}
+
+/// A value of the address's query; empty when it is not there.
+pub(crate) fn value(query: &str, name: &str) -> String {
+    form_urlencoded::parse(query.as_bytes())
+        .find(|(key, _)| key == name)
+        .map(|(_, value)| value.into_owned())
+        .unwrap_or_default()
+}
