@@ -2,6 +2,7 @@
 
 mod batch;
 mod directory;
+mod dossiers;
 mod exceptions;
 mod orders;
 mod outbox;
@@ -35,6 +36,9 @@ const POOL_TIMEOUT: Duration = Duration::from_secs(1);
 /// A peer that no longer answers is given up, even when the network says nothing.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
 const STATEMENT_TIMEOUT_MS: u32 = 3_000;
+/// Every statement of ours finds its rows by an index. A plan that was made while the tables had no
+/// statistics must not read them whole, and would until they have.
+const BY_INDEX: &str = "-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off";
 /// Any number, the same on every node: whoever holds it migrates.
 const MIGRATION_LOCK: i64 = 0x7376_635f_6d69_6772;
 
@@ -43,6 +47,7 @@ pub(super) struct Postgres {
     creates: Batched<orders::CreateOrders>,
     settlements: Batched<settling::Settlements>,
     lookups: Batched<orders::Lookups>,
+    dossiers: Batched<dossiers::Dossiers>,
 }
 
 impl Postgres {
@@ -52,11 +57,12 @@ impl Postgres {
             StoreError::Refused(format!("cannot connect to PostgreSQL: {}", reason(&fault)))
         })?;
         migrate(&mut client).await?;
-        let size = &options.batch_size;
+        let (size, noop) = (&options.batch_size, metrics::Histogram::noop());
         Ok(Self {
             creates: Batched::spawn(&pool, WRITERS, options.batch_max, size),
             settlements: Batched::spawn(&pool, WRITERS, options.batch_max, size),
-            lookups: Batched::spawn(&pool, READERS, options.batch_max, &metrics::Histogram::noop()),
+            lookups: Batched::spawn(&pool, READERS, options.batch_max, &noop),
+            dossiers: Batched::spawn(&pool, READERS, options.batch_max, &noop),
             pool,
         })
     }
@@ -199,7 +205,7 @@ fn connect(url: &str) -> Result<Pool> {
         })?;
     let given = config.get_options().unwrap_or_default().to_owned();
     config
-        .options(format!("{given} -c statement_timeout={STATEMENT_TIMEOUT_MS}"))
+        .options(format!("{given} -c statement_timeout={STATEMENT_TIMEOUT_MS} {BY_INDEX}"))
         .application_name("svc")
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_user_timeout(TCP_USER_TIMEOUT)

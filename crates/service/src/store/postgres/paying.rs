@@ -7,44 +7,19 @@ use tokio_postgres::Row;
 use super::outbox::insert_event;
 use super::{Fault, Postgres};
 use crate::domain::{
-    ATTEMPTS_MAX, About, AttemptId, BankReference, CancelReason, Dossier, Instrument, Reason,
+    ATTEMPTS_MAX, About, AttemptId, BankReference, CancelReason, Instrument, Reason,
     ReferenceNumber, Stamp, Step,
 };
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
-    ATTEMPT_COLUMNS, DOSSIER_COLUMNS, ForecastRow, InstrumentColumns, PaymentAttemptRow, UNSETTLED,
-    dossier, free_at_ms, read_reference, reason_of,
+    ForecastRow, InstrumentColumns, PaymentAttemptRow, UNSETTLED, free_at_ms, read_reference,
+    reason_of,
 };
-use crate::store::records::ORDER_COLUMNS;
 use crate::store::{Due, NewAttempt, Result, Started, Stepped};
 
 type Told<T> = std::result::Result<T, Fault>;
 
 impl Postgres {
-    pub(in crate::store) async fn dossier(
-        &self,
-        reference: &ReferenceNumber,
-    ) -> Result<Option<Dossier>> {
-        let db = self.client().await?;
-        let select = format!(
-            "select {ORDER_COLUMNS}, {DOSSIER_COLUMNS} from orders where reference_number = $1"
-        );
-        let Some(order) = one(&db, &select, &[&reference.as_str()]).await? else {
-            return Ok(None);
-        };
-        let select = format!(
-            "select {ATTEMPT_COLUMNS} from payment_attempts where reference_number = $1
-             order by number"
-        );
-        let attempts = many(&db, &select, &[&reference.as_str()])
-            .await?
-            .iter()
-            .map(|row| attempt_row(row).read())
-            .collect::<Result<_>>()?;
-        let read = super::orders::order_row(&order).read()?;
-        dossier(read, order.get(11), order.get(12), order.get(13), attempts).map(Some)
-    }
-
     pub(in crate::store) async fn order_of(
         &self,
         about: &About,
@@ -53,9 +28,12 @@ impl Postgres {
         let by_reference = "select a.reference_number, a.id from bank_references r
                             join payment_attempts a on a.id = r.attempt_id
                             where r.entity = $1 and r.number = $2";
+        if let About::Order(reference) = about {
+            return Ok(Some((reference.clone(), None)));
+        }
         let db = self.client().await?;
         let found = match about {
-            About::Order(reference) => return Ok(Some((reference.clone(), None))),
+            About::Order(_) => None,
             About::Attempt(id) => one(&db, by_attempt, &[&id.as_str()]).await?,
             About::Reference(bank) => {
                 one(&db, by_reference, &[&bank.entity(), &bank.number()]).await?
@@ -467,7 +445,7 @@ fn forecast_row(row: &Row) -> ForecastRow {
     }
 }
 
-fn attempt_row(row: &Row) -> PaymentAttemptRow {
+pub(super) fn attempt_row(row: &Row) -> PaymentAttemptRow {
     PaymentAttemptRow {
         id: row.get(0),
         application_id: row.get(1),

@@ -278,7 +278,8 @@ impl<'a> Books<'a> {
 }
 
 /// Audit and event rows exist only for orders that moved, and what still waited to be told of them
-/// is told by their new event.
+/// is told by their new event. The status is compared in a way that the index of pending orders does not
+/// serve: by that the planner would read all that are pending, which may be millions.
 async fn settle(db: &impl GenericClient, changes: &[&Change]) -> Told<()> {
     change(
         db,
@@ -288,7 +289,7 @@ async fn settle(db: &impl GenericClient, changes: &[&Change]) -> Told<()> {
                  $6::text[], $7::text[], $8::text[], $9::bytea[], $10::text[], $11::text[])
                  as t (reference, application, status, at_ms, actor, cause, request, event, body,
                      url, origin)
-             where o.reference_number = t.reference and o.status = 'PEN'
+             where o.reference_number = t.reference and o.status || '' = 'PEN'
              returning t.*
          ), audited as (
              insert into audit (at_ms, actor, action, subject, before, after, cause, request_id)
