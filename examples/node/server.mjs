@@ -84,8 +84,14 @@ function webhook(body, request) {
   const expected = Buffer.from(createHmac("sha256", SECRET).update(body).digest("hex"));
   const given = Buffer.from(request.headers["x-svc-content-token"] ?? "");
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return [401, {}];
-  const { event, data } = JSON.parse(body);
-  if (event === "payment") apply(data);
+  let told;
+  try {
+    told = JSON.parse(body);
+  } catch {
+    return [422, {}];
+  }
+  if (told?.event === "payment" && !told.data) return [422, {}];
+  if (told?.event === "payment") apply(told.data);
   return [200, { received: true }];
 }
 

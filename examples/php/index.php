@@ -96,7 +96,11 @@ function webhook(PDO $db, string $body, string $secret): array
         return [401, []];
     }
     $told = json_decode($body, true);
-    if (($told['event'] ?? '') === 'payment') {
+    $payment = ($told['event'] ?? '') === 'payment';
+    if (!is_array($told) || ($payment && !is_array($told['data'] ?? null))) {
+        return [422, []];
+    }
+    if ($payment) {
         apply($db, $told['data']);
     }
     return [200, ['received' => true]];

@@ -2,19 +2,25 @@
 
 mod application;
 mod backup;
+mod check;
 mod demo;
 mod exception;
+mod forms;
+mod http;
 mod keygen;
+mod lang;
 mod log;
 mod merchant;
 mod migrate;
 mod order;
 mod output;
 mod partner;
+mod reencode;
 mod sandbox;
 mod serve;
 mod settings;
 mod webhook;
+mod webhook_secret;
 
 use std::process::ExitCode;
 
@@ -64,6 +70,8 @@ enum Command {
     Sandbox(sandbox::Args),
     /// Run the reference shop against a service
     Merchant(merchant::Args),
+    /// Grade a webhook handler by its effect: exit code 0 passed, 1 failed, 2 could not run
+    Check(check::Args),
     /// Create the database or bring it up to date
     Migrate(migrate::Args),
     /// Copy the embedded database while the service runs
@@ -80,7 +88,7 @@ fn main() -> ExitCode {
         runtime.block_on(run(cli.command))
     });
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(fault) => {
             output::error(&fault);
             ExitCode::FAILURE
@@ -88,8 +96,9 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(command: Command) -> anyhow::Result<()> {
-    match command {
+async fn run(command: Command) -> anyhow::Result<ExitCode> {
+    let done = match command {
+        Command::Check(args) => return Ok(check::run(args).await),
         Command::Demo(args) => demo::run(args).await,
         Command::Serve(args) => serve::run(args).await,
         Command::Partner(command) => partner::run(command).await,
@@ -102,5 +111,6 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Migrate(args) => migrate::run(args).await,
         Command::Backup(args) => backup::run(args).await,
         Command::Keygen(args) => keygen::run(&args),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }

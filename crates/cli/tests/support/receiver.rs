@@ -75,14 +75,16 @@ impl Receiver {
 /// One request per connection is enough here.
 fn serve(stream: &TcpStream, kept: &Mutex<Vec<Received>>, answer: &Answer) -> Option<()> {
     let mut reader = BufReader::new(stream);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if reader.read_line(&mut head).ok()? == 0 {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        if reader.read_until(b'\n', &mut head).ok()? == 0 {
             return None;
         }
     }
+    let head = String::from_utf8_lossy(&head).into_owned();
     let mut received = Received { head, body: Vec::new() };
-    let length = received.header("content-length").parse().ok()?;
+    // A GET has none.
+    let length = received.header("content-length").parse().unwrap_or(0);
     reader.take(length).read_to_end(&mut received.body).ok()?;
     kept.lock().expect("nobody fails inside").push(received.clone());
     let (status, text) = answer(&received);
