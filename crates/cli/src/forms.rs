@@ -87,13 +87,14 @@ pub(crate) fn wrong(secret: &str, body: &[u8]) -> Vec<(Form, Vec<u8>)> {
 }
 
 fn other_bytes(secret: &str, body: &[u8]) -> Vec<(Form, Vec<u8>)> {
-    let mut bodies: Vec<(Form, Vec<u8>)> = Style::ALL
-        .into_iter()
-        .filter_map(|style| Some((Form::Reencoded(style), reencode(body, style)?)))
-        .collect();
-    bodies.push((Form::LineBreakAdded, [body, b"\n"].concat()));
-    bodies.push((Form::LineBreakAdded, [body, b"\r\n"].concat()));
-    bodies.push((Form::LineBreakRemoved, body.trim_ascii_end().to_vec()));
+    let mut bodies = vec![
+        (Form::LineBreakAdded, [body, b"\n"].concat()),
+        (Form::LineBreakAdded, [body, b"\r\n"].concat()),
+        (Form::LineBreakRemoved, body.trim_ascii_end().to_vec()),
+    ];
+    for style in Style::ALL {
+        bodies.extend(reencode(body, style).map(|body| (Form::Reencoded(style), body)));
+    }
     bodies.into_iter().map(|(form, body)| (form, right(secret, &body))).collect()
 }
 

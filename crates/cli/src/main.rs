@@ -19,6 +19,7 @@ mod reencode;
 mod sandbox;
 mod serve;
 mod settings;
+mod verify;
 mod webhook;
 mod webhook_secret;
 
@@ -72,6 +73,8 @@ enum Command {
     Merchant(merchant::Args),
     /// Grade a webhook handler by its effect: exit code 0 passed, 1 failed, 2 could not run
     Check(check::Args),
+    /// Explain a webhook's signature: valid, or precisely why not
+    Verify(verify::Args),
     /// Create the database or bring it up to date
     Migrate(migrate::Args),
     /// Copy the embedded database while the service runs
@@ -99,6 +102,7 @@ fn main() -> ExitCode {
 async fn run(command: Command) -> anyhow::Result<ExitCode> {
     let done = match command {
         Command::Check(args) => return Ok(check::run(args).await),
+        Command::Verify(args) => return Ok(verify::run(&args)),
         Command::Demo(args) => demo::run(args).await,
         Command::Serve(args) => serve::run(args).await,
         Command::Partner(command) => partner::run(command).await,
