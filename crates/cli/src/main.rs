@@ -9,6 +9,7 @@ mod forms;
 mod http;
 mod keygen;
 mod lang;
+mod listen;
 mod log;
 mod merchant;
 mod migrate;
@@ -19,6 +20,7 @@ mod reencode;
 mod sandbox;
 mod serve;
 mod settings;
+mod signed_headers;
 mod verify;
 mod webhook;
 mod webhook_secret;
@@ -73,6 +75,8 @@ enum Command {
     Merchant(merchant::Args),
     /// Grade a webhook handler by its effect: exit code 0 passed, 1 failed, 2 could not run
     Check(check::Args),
+    /// Forward an application's events to a handler on this machine, as they happen
+    Listen(listen::Args),
     /// Explain a webhook's signature: valid, or precisely why not
     Verify(verify::Args),
     /// Create the database or bring it up to date
@@ -110,6 +114,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Webhook(command) => webhook::run(command).await,
         Command::Order(command) => order::run(command).await,
         Command::Exception(command) => exception::run(command).await,
+        Command::Listen(args) => listen::run(args).await,
         Command::Sandbox(args) => sandbox::run(args).await,
         Command::Merchant(args) => merchant::run(args).await,
         Command::Migrate(args) => migrate::run(args).await,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hyper::Method;
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use svc_service::app::{Clock, Random};
@@ -11,10 +11,10 @@ use svc_service::domain::{EventId, ReferenceNumber, sign, sign_standard};
 
 use super::orders::Order;
 use crate::http::{Exchange, Http};
+use crate::signed_headers::signed_headers;
 
 /// Longer than the five seconds a handler has: so that it can be said how slow it is.
 const PATIENCE: Duration = Duration::from_secs(8);
-const USER_AGENT: &str = concat!("svc-webhooks/", env!("CARGO_PKG_VERSION"));
 
 /// A body and the id it has in every attempt.
 #[derive(Clone, Debug)]
@@ -105,28 +105,23 @@ impl Sender {
 
     pub(super) async fn send(&self, event: &Event, signature: Signature) -> Exchange {
         let now = Clock::system().now();
-        let mut headers = HeaderMap::new();
+        let mut headers = signed_headers(self.secret(), &event.id, &event.body, 1, now);
         let mut set = |name: &'static str, text: &str| {
             // A header is Latin-1 on the wire, not UTF-8.
             let bytes: Vec<u8> = text.chars().map(|c| c as u8).collect();
             let value = HeaderValue::from_bytes(&bytes).expect("what we send can be seen");
             headers.insert(HeaderName::from_static(name), value);
         };
-        set("content-type", "application/json");
-        set("user-agent", USER_AGENT);
-        set("x-svc-delivery-attempt", "1");
-        set("webhook-id", event.id.as_str());
-        set("webhook-timestamp", &now.as_second().to_string());
-        let standard = |secret: &str| sign_standard(secret, &event.id, now, &event.body);
         match signature {
-            Signature::Missing => {}
-            Signature::Right => {
-                set("x-svc-content-token", &self.sign(&event.body));
-                set("webhook-signature", &standard(self.secret()).unwrap_or_default());
+            Signature::Right => {}
+            Signature::Missing => {
+                headers.remove("x-svc-content-token");
+                headers.remove("webhook-signature");
             }
             Signature::Text(text) => {
+                let standard = sign_standard(&foreign_secret(), &event.id, now, &event.body);
                 set("x-svc-content-token", &text);
-                set("webhook-signature", &standard(&foreign_secret()).unwrap_or_default());
+                set("webhook-signature", &standard.unwrap_or_default());
             }
         }
         self.http.send(Method::POST, &self.url, headers, event.body.clone(), PATIENCE).await

@@ -42,7 +42,14 @@ impl Receiver {
     pub(crate) fn start(
         answer: impl Fn(&Received) -> (u16, String) + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port can be had");
+        Self::on(TcpListener::bind("127.0.0.1:0").expect("a free port can be had"), answer)
+    }
+
+    /// The same on a socket that is there already.
+    pub(crate) fn on(
+        listener: TcpListener,
+        answer: impl Fn(&Received) -> (u16, String) + Send + Sync + 'static,
+    ) -> Self {
         let address = listener.local_addr().expect("it has an address");
         let received = Arc::<Mutex<Vec<Received>>>::default();
         let (kept, answer): (_, Arc<Answer>) = (Arc::clone(&received), Arc::new(answer));
