@@ -18,6 +18,7 @@ mod output;
 mod partner;
 mod reencode;
 mod sandbox;
+mod seed;
 mod serve;
 mod settings;
 mod signed_headers;
@@ -71,6 +72,8 @@ enum Command {
     Exception(exception::Command),
     /// Act as a payer, move the clock, disturb webhooks: with a merchant's variables
     Sandbox(sandbox::Args),
+    /// Fill a sandbox with a believable month of orders
+    Seed(seed::Args),
     /// Run the reference shop against a service
     Merchant(merchant::Args),
     /// Grade a webhook handler by its effect: exit code 0 passed, 1 failed, 2 could not run
@@ -116,6 +119,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Exception(command) => exception::run(command).await,
         Command::Listen(args) => listen::run(args).await,
         Command::Sandbox(args) => sandbox::run(args).await,
+        Command::Seed(args) => seed::run(args).await,
         Command::Merchant(args) => merchant::run(args).await,
         Command::Migrate(args) => migrate::run(args).await,
         Command::Backup(args) => backup::run(args).await,
