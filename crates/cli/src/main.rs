@@ -3,7 +3,9 @@
 mod application;
 mod backup;
 mod check;
+mod completions;
 mod demo;
+mod doctor;
 mod exception;
 mod forms;
 mod http;
@@ -28,7 +30,7 @@ mod webhook_secret;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// A request is a dozen small allocations on one thread, freed on another; this one is made for it.
 #[global_allocator]
@@ -84,10 +86,16 @@ enum Command {
     Verify(verify::Args),
     /// Create the database or bring it up to date
     Migrate(migrate::Args),
+    /// Look at a deployment and say what to mend: exit code 0 fine, 1 wrong, 2 could not look
+    Doctor(doctor::Args),
     /// Copy the embedded database while the service runs
     Backup(backup::Args),
     /// Print a new master key, or a secret for a rail
     Keygen(keygen::Args),
+    /// Print what a shell needs to fill in arguments
+    Completions(completions::CompletionsArgs),
+    /// Write the manual pages
+    Man(completions::ManArgs),
 }
 
 fn main() -> ExitCode {
@@ -109,6 +117,7 @@ fn main() -> ExitCode {
 async fn run(command: Command) -> anyhow::Result<ExitCode> {
     let done = match command {
         Command::Check(args) => return Ok(check::run(args).await),
+        Command::Doctor(args) => return Ok(doctor::run(args).await),
         Command::Verify(args) => return Ok(verify::run(&args)),
         Command::Demo(args) => demo::run(args).await,
         Command::Serve(args) => serve::run(args).await,
@@ -124,6 +133,8 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Migrate(args) => migrate::run(args).await,
         Command::Backup(args) => backup::run(args).await,
         Command::Keygen(args) => keygen::run(&args),
+        Command::Completions(args) => completions::completions(&args, Cli::command()),
+        Command::Man(args) => completions::man(&args, Cli::command()),
     };
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -4,6 +4,7 @@
 //! commit is durable. Nothing above this room sees a transaction.
 
 mod directory;
+mod inspect;
 mod outbox;
 mod paying;
 mod postgres;
@@ -21,6 +22,7 @@ use crate::domain::{
     About, ApplicationId, AttemptId, CancelReason, Change, Chaos, ClientId, Dossier, Environment,
     ExternalTransactionId, NewOrder, Order, ReferenceNumber, Stamp, Step,
 };
+pub use inspect::{Inspection, inspect};
 pub use outbox::{
     Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage,
     LEASE_MS, LaneDue, LeaseToken, OutboxStats, Recorded, Verdict, Want,

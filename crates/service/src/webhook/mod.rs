@@ -9,8 +9,10 @@ mod delivery;
 mod dispatcher;
 mod guard;
 mod lanes;
+mod look_up;
 mod sender;
 mod signature;
 
 pub use dispatcher::Dispatcher;
+pub use look_up::{LookUp, look_up};
 pub use sender::SenderError;

@@ -3,6 +3,7 @@
 mod batch;
 mod directory;
 mod exceptions;
+mod inspect;
 mod orders;
 mod outbox;
 mod paying;
@@ -20,6 +21,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::{Options, Result, StoreError};
 use crate::domain::Environment;
 use batch::Batched;
+pub(super) use inspect::inspect_postgres;
 
 mod migrations {
     refinery::embed_migrations!("src/store/migrations/postgres");
