@@ -146,7 +146,7 @@ fn believed(rows: &[Row], diagnosed: &[Finding]) -> Vec<Finding> {
             either(Case::ShortSignature, Case::LongSignature) || believed(Case::HalfRight),
             Finding::ComparesPart,
         ),
-        (believed(Case::UpperCase), Finding::IgnoresCase),
+        (believed(Case::Capitals), Finding::IgnoresCase),
         (either(Case::Prefixed, Case::Base64) && !expects, Finding::AcceptsNotation),
         (
             (believed(Case::ReencodedBody) && !re_encodes) || believed(Case::ChangedBody),

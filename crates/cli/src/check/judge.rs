@@ -151,7 +151,7 @@ mod tests {
         assert!(Row::judged(Case::Valid, seen(200, Effect::NotSeen)).passed());
         assert!(Row::judged(Case::Valid, seen(200, asleep)).failed());
         let fooled = state(Pending, Pending, Confirmed, None);
-        let row = Row::judged(Case::UpperCase, seen(401, fooled));
+        let row = Row::judged(Case::Capitals, seen(401, fooled));
         assert!(row.failed() && row.acted(), "401, and yet it was paid");
     }
 

@@ -157,7 +157,7 @@ impl Script {
             // Not even ASCII, which some comparisons do not survive.
             Case::NotHex => "é".repeat(64),
             Case::HalfRight => half_wrong(),
-            Case::UpperCase => Notation::UpperCase.write(&digest),
+            Case::Capitals => Notation::UpperCase.write(&digest),
             Case::Prefixed => Notation::Prefixed.write(&digest),
             Case::Base64 => Notation::Base64.write(&digest),
             Case::OtherSecret => svc_service::domain::sign(&foreign_secret(), &event.body),

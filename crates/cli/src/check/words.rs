@@ -38,7 +38,7 @@ impl Case {
             Self::HalfRight => {
                 ["só a primeira metade certa", "first half right only", "première moitié juste"]
             }
-            Self::UpperCase => ["em maiúsculas", "in upper case", "en majuscules"],
+            Self::Capitals => ["em maiúsculas", "in upper case", "en majuscules"],
             Self::Prefixed => ["com sha256=", "with sha256=", "avec sha256="],
             Self::Base64 => ["em base64", "in base64", "en base64"],
             Self::OtherSecret => ["outro segredo", "another secret", "autre secret"],
