@@ -100,6 +100,12 @@ fn the_sound_handler_of_these_tests_gets_the_full_score_and_is_counted() {
     assert_eq!(report(&ran)["fulfilmentsCounted"], true);
 }
 
+#[test]
+fn a_handler_that_checks_the_other_signature_gets_the_full_score() {
+    let shop = Shop::open(Handler { standard: true, ..Handler::sound() });
+    full_score(&grade(&shop.url(), SECRET, "{}", &["--json"]));
+}
+
 /// The check must fail exactly these cases and name exactly these faults.
 fn caught(handler: Handler, findings: &[&str], cases: &[&str]) {
     let shop = Shop::open(handler);

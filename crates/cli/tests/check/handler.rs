@@ -22,6 +22,8 @@ pub(crate) struct Handler {
     pub(crate) bytes: fn(&[u8]) -> Vec<u8>,
     /// Whether the header fits the digest.
     pub(crate) verify: fn(&str, &str) -> bool,
+    /// Checks the signature of Standard Webhooks instead, which will do.
+    pub(crate) standard: bool,
     pub(crate) refused: u16,
     pub(crate) parses_first: bool,
     pub(crate) acts_first: bool,
@@ -51,6 +53,7 @@ impl Handler {
             secret: || SECRET.as_bytes().to_vec(),
             bytes: <[u8]>::to_vec,
             verify: |given, expected| given == expected,
+            standard: false,
             refused: 401,
             parses_first: false,
             acts_first: false,
@@ -78,10 +81,7 @@ impl Handler {
         {
             self.act(orders, body);
         }
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &(self.secret)());
-        let digest = hmac::sign(&key, &(self.bytes)(&received.body));
-        let expected: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        if !(self.verify)(received.header("x-svc-content-token"), &expected) {
+        if !self.is_genuine(received) {
             return self.refused;
         }
         match body {
@@ -89,6 +89,16 @@ impl Handler {
             Some(body) if self.looks_at_event && body["event"] != "payment" => 200,
             Some(body) => self.act(orders, &body),
         }
+    }
+
+    fn is_genuine(self, received: &Received) -> bool {
+        if self.standard {
+            return received.header("webhook-signature") == standard_signature(received);
+        }
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &(self.secret)());
+        let digest = hmac::sign(&key, &(self.bytes)(&received.body));
+        let expected: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        (self.verify)(received.header("x-svc-content-token"), &expected)
     }
 
     fn act(self, orders: &Orders, body: &Value) -> u16 {
@@ -124,6 +134,13 @@ impl Handler {
         }
         200
     }
+}
+
+fn standard_signature(received: &Received) -> String {
+    let (id, at) = (received.header("webhook-id"), received.header("webhook-timestamp"));
+    let signed = [format!("{id}.{at}.").as_bytes(), &received.body].concat();
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &decoded());
+    format!("v1,{}", STANDARD.encode(hmac::sign(&key, &signed)))
 }
 
 /// As spec 3 has it.
