@@ -3,9 +3,16 @@
 mod application;
 mod audit;
 mod backup;
+mod check;
+mod completions;
 mod demo;
+mod doctor;
 mod exception;
+mod forms;
+mod http;
 mod keygen;
+mod lang;
+mod listen;
 mod log;
 mod merchant;
 mod migrate;
@@ -13,14 +20,19 @@ mod operator;
 mod order;
 mod output;
 mod partner;
+mod reencode;
 mod sandbox;
+mod seed;
 mod serve;
 mod settings;
+mod signed_headers;
+mod verify;
 mod webhook;
+mod webhook_secret;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// A request is a dozen small allocations on one thread, freed on another; this one is made for it.
 #[global_allocator]
@@ -70,14 +82,28 @@ enum Command {
     Audit(audit::Command),
     /// Act as a payer, move the clock, disturb webhooks: with a merchant's variables
     Sandbox(sandbox::Args),
+    /// Fill a sandbox with a believable month of orders
+    Seed(seed::Args),
     /// Run the reference shop against a service
     Merchant(merchant::Args),
+    /// Grade a webhook handler by its effect: exit code 0 passed, 1 failed, 2 could not run
+    Check(check::Args),
+    /// Forward an application's events to a handler on this machine, as they happen
+    Listen(listen::Args),
+    /// Explain a webhook's signature: valid, or precisely why not
+    Verify(verify::Args),
     /// Create the database or bring it up to date
     Migrate(migrate::Args),
+    /// Look at a deployment and say what to mend: exit code 0 fine, 1 wrong, 2 could not look
+    Doctor(doctor::Args),
     /// Copy the embedded database while the service runs
     Backup(backup::Args),
     /// Print a new master key, or a secret for a rail
     Keygen(keygen::Args),
+    /// Print what a shell needs to fill in arguments
+    Completions(completions::CompletionsArgs),
+    /// Write the manual pages
+    Man(completions::ManArgs),
 }
 
 fn main() -> ExitCode {
@@ -88,7 +114,7 @@ fn main() -> ExitCode {
         runtime.block_on(run(cli.command))
     });
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(fault) => {
             output::error(&fault);
             ExitCode::FAILURE
@@ -96,8 +122,11 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(command: Command) -> anyhow::Result<()> {
-    match command {
+async fn run(command: Command) -> anyhow::Result<ExitCode> {
+    let done = match command {
+        Command::Check(args) => return Ok(check::run(args).await),
+        Command::Doctor(args) => return Ok(doctor::run(args).await),
+        Command::Verify(args) => return Ok(verify::run(&args)),
         Command::Demo(args) => demo::run(args).await,
         Command::Serve(args) => serve::run(args).await,
         Command::Partner(command) => partner::run(command).await,
@@ -107,10 +136,15 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Exception(command) => exception::run(command).await,
         Command::Operator(command) => operator::run(command).await,
         Command::Audit(command) => audit::run(command).await,
+        Command::Listen(args) => listen::run(args).await,
         Command::Sandbox(args) => sandbox::run(args).await,
+        Command::Seed(args) => seed::run(args).await,
         Command::Merchant(args) => merchant::run(args).await,
         Command::Migrate(args) => migrate::run(args).await,
         Command::Backup(args) => backup::run(args).await,
         Command::Keygen(args) => keygen::run(&args),
-    }
+        Command::Completions(args) => completions::completions(&args, Cli::command()),
+        Command::Man(args) => completions::man(&args, Cli::command()),
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }

@@ -28,16 +28,17 @@ pub(crate) struct Args {
 
 /// What a merchant's backend has in its environment.
 #[derive(clap::Args, Clone)]
-struct MerchantArgs {
+pub(crate) struct MerchantArgs {
     /// Address of the service
     #[arg(
         long,
+        visible_alias = "server",
         env = "SVC_BASE_URL",
         default_value = "http://127.0.0.1:8080",
         value_name = "URL",
         global = true
     )]
-    base_url: String,
+    pub base_url: String,
     /// The application's publishable key
     #[arg(long, env = "SVC_PUBLISHABLE_KEY", value_name = "KEY", global = true)]
     publishable_key: Option<String>,
@@ -50,7 +51,11 @@ struct MerchantArgs {
 const CLIENT_SECRET: &str = "SVC_CLIENT_SECRET";
 
 impl MerchantArgs {
-    fn client(&self) -> anyhow::Result<Client> {
+    pub(crate) fn is_live(&self) -> bool {
+        self.publishable_key.as_ref().is_some_and(|key| key.starts_with("pk_live_"))
+    }
+
+    pub(crate) fn client(&self) -> anyhow::Result<Client> {
         let missing = |name: &str| anyhow!("{name} is not set; svc demo prints the variables");
         let key = self.publishable_key.clone().ok_or_else(|| missing("SVC_PUBLISHABLE_KEY"))?;
         let client_id = self.client_id.clone().ok_or_else(|| missing("SVC_CLIENT_ID"))?;

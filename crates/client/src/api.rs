@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper::Method;
 use secrecy::{ExposeSecret, SecretString};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
@@ -187,6 +187,16 @@ impl Client {
         target: &str,
         body: Option<&Value>,
     ) -> Result<Value, Error> {
+        self.call_as(method, target, body).await
+    }
+
+    /// The same, read as a type of yours.
+    pub async fn call_as<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        target: &str,
+        body: Option<&Value>,
+    ) -> Result<T, Error> {
         let mut tries = 1;
         let mut replaced = false;
         loop {
@@ -210,13 +220,17 @@ impl Client {
         }
     }
 
-    async fn once(
+    async fn once<T: DeserializeOwned>(
         &self,
         method: &Method,
         target: &str,
         body: Option<&Value>,
         bearer: &str,
-    ) -> Result<Value, Error> {
+    ) -> Result<T, Error> {
+        #[derive(Deserialize)]
+        struct Envelope<T> {
+            data: Option<T>,
+        }
         let bytes = self
             .shared
             .http
@@ -229,10 +243,9 @@ impl Client {
                 body: body.map(Value::to_string).unwrap_or_default(),
             })
             .await?;
-        let mut envelope: Value =
+        let envelope: Envelope<T> =
             serde_json::from_slice(&bytes).map_err(|fault| Error::Malformed(fault.to_string()))?;
-        let data = envelope.get_mut("data").map(Value::take);
-        data.ok_or_else(|| Error::Malformed("the envelope has no data".into()))
+        envelope.data.ok_or_else(|| Error::Malformed("the envelope has no data".into()))
     }
 
     async fn bearer(&self) -> Result<Arc<str>, Error> {

@@ -64,10 +64,12 @@
 
 mod api;
 mod error;
+mod events;
 mod http;
 mod token;
 mod webhook;
 
 pub use api::{Client, Credentials, NewOrder, Order, PaymentStatus, Urls, application_uuid};
 pub use error::{Detail, Error};
+pub use events::{FeedEvent, FeedPage};
 pub use webhook::{PaymentEvent, WebhookError, verify_webhook, verify_webhook_with};

@@ -109,7 +109,7 @@ impl Keys {
         &self.token
     }
 
-    pub(crate) fn id(&self) -> String {
+    pub fn id(&self) -> String {
         hex::encode(self.id)
     }
 }

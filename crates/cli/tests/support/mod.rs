@@ -136,7 +136,8 @@ impl Service {
         service
     }
 
-    fn spawn(command: &mut Command) -> Self {
+    /// Starts a process that says nothing until there is something to say.
+    pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

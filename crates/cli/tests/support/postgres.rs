@@ -38,7 +38,7 @@ impl Drop for FreshDatabase {
     }
 }
 
-fn execute(url: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
+pub(crate) fn execute(url: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await?;

@@ -42,7 +42,14 @@ impl Receiver {
     pub(crate) fn start(
         answer: impl Fn(&Received) -> (u16, String) + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port can be had");
+        Self::on(TcpListener::bind("127.0.0.1:0").expect("a free port can be had"), answer)
+    }
+
+    /// The same on a socket that is there already.
+    pub(crate) fn on(
+        listener: TcpListener,
+        answer: impl Fn(&Received) -> (u16, String) + Send + Sync + 'static,
+    ) -> Self {
         let address = listener.local_addr().expect("it has an address");
         let received = Arc::<Mutex<Vec<Received>>>::default();
         let (kept, answer): (_, Arc<Answer>) = (Arc::clone(&received), Arc::new(answer));
@@ -75,14 +82,16 @@ impl Receiver {
 /// One request per connection is enough here.
 fn serve(stream: &TcpStream, kept: &Mutex<Vec<Received>>, answer: &Answer) -> Option<()> {
     let mut reader = BufReader::new(stream);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if reader.read_line(&mut head).ok()? == 0 {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        if reader.read_until(b'\n', &mut head).ok()? == 0 {
             return None;
         }
     }
+    let head = String::from_utf8_lossy(&head).into_owned();
     let mut received = Received { head, body: Vec::new() };
-    let length = received.header("content-length").parse().ok()?;
+    // A GET has none.
+    let length = received.header("content-length").parse().unwrap_or(0);
     reader.take(length).read_to_end(&mut received.body).ok()?;
     kept.lock().expect("nobody fails inside").push(received.clone());
     let (status, text) = answer(&received);

@@ -6,6 +6,7 @@
 mod audit;
 mod directory;
 mod figures;
+mod inspect;
 mod looking;
 mod outbox;
 mod paying;
@@ -29,6 +30,7 @@ use crate::domain::{
 };
 pub use audit::{AuditEntry, AuditFilter, AuditSeal};
 pub use figures::Figures;
+pub use inspect::{Inspection, inspect};
 pub use looking::{
     Attention, DestinationLine, EventKind, EventLine, ExceptionLine, OrderFilter, OrderLine, Page,
     RecentAttempt, Scope,

@@ -60,7 +60,7 @@ impl Guard {
         Ok(Self { resolver: builder.build()?, private_targets })
     }
 
-    async fn addresses(&self, host: &str) -> Result<Vec<SocketAddr>, GuardError> {
+    pub(super) async fn addresses(&self, host: &str) -> Result<Vec<SocketAddr>, GuardError> {
         // With the dot it is the whole name: no search list is tried.
         let whole = format!("{}.", host.trim_end_matches('.'));
         let found = self

@@ -9,9 +9,11 @@ mod delivery;
 mod dispatcher;
 mod guard;
 mod lanes;
+mod look_up;
 mod sender;
 mod signature;
 
 pub use dispatcher::Dispatcher;
+pub use look_up::{LookUp, look_up};
 pub use sender::SenderError;
 pub(crate) use signature::signature_headers;

@@ -4,6 +4,7 @@ mod batch;
 mod directory;
 mod dossiers;
 mod exceptions;
+mod inspect;
 mod orders;
 mod outbox;
 mod paying;
@@ -22,6 +23,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::{Options, Result, StoreError};
 use crate::domain::Environment;
 use batch::Batched;
+pub(super) use inspect::inspect_postgres;
 
 mod migrations {
     refinery::embed_migrations!("src/store/migrations/postgres");

@@ -2,6 +2,7 @@
 
 mod directory;
 mod exceptions;
+mod inspect;
 mod orders;
 mod outbox;
 mod paying;
@@ -18,6 +19,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::{Options, Result, StoreError};
+pub(super) use inspect::inspect_sqlite;
 use thread::Calls;
 
 mod migrations {

@@ -1,0 +1,141 @@
+//! The database: is it there, is it ours, does it keep what it acknowledges, does the key fit.
+
+use jiff::{SignedDuration, Timestamp};
+use svc_service::app::Clock;
+use svc_service::config::Config;
+use svc_service::domain::Environment;
+use svc_service::keys::Keys;
+use svc_service::store::{Inspection, inspect};
+
+use super::Check;
+use crate::settings::Settings;
+
+/// Times of several nodes are compared: more than this is told.
+const CLOCK_OFF_MAX: SignedDuration = SignedDuration::from_secs(2);
+/// A clock before this was never set.
+const BUILT_AFTER: &str = "2026-01-01T00:00:00Z";
+const BUILT_BEFORE: &str = "2100-01-01T00:00:00Z";
+
+/// And which environment this is, by the database or else by the settings.
+pub(super) async fn examine(settings: &Settings) -> (Vec<Check>, Environment) {
+    let Settings { config, database } = settings;
+    let asked = config.environment;
+    let looked = match inspect(database).await {
+        Ok(looked) => looked,
+        Err(fault) => {
+            let fix = "start it or mend --database; a new deployment begins with svc migrate";
+            let checks = vec![Check::failed("database", fault.to_string(), fix), clock(None)];
+            return (checks, asked.unwrap_or(Environment::Sandbox));
+        }
+    };
+    let stored = looked.environment.as_deref().and_then(|name| name.parse().ok());
+    let environment = stored.or(asked).unwrap_or(Environment::Sandbox);
+    let mut checks = vec![
+        Check::ok("database", format!("{} answers", looked.engine)),
+        schema(&looked),
+        belongs(asked, stored),
+    ];
+    checks.extend(durability(&looked, environment));
+    checks.push(master_key(config, &looked, environment));
+    checks.push(clock(looked.now));
+    (checks, environment)
+}
+
+fn schema(looked: &Inspection) -> Check {
+    let Inspection { schema_version, schema_latest: latest, .. } = looked;
+    match schema_version {
+        None => Check::failed("schema", "the database is empty", "run svc migrate"),
+        Some(version) if version > latest => Check::failed(
+            "schema",
+            format!("version {version}, of a newer svc; this one knows {latest}"),
+            "run the newer svc, or restore the backup made before the upgrade",
+        ),
+        Some(version) if version < latest => Check::warning(
+            "schema",
+            format!("version {version} of {latest}"),
+            "make a backup; svc migrate or the next svc serve brings it up to date",
+        ),
+        Some(version) => Check::ok("schema", format!("version {version}, up to date")),
+    }
+}
+
+fn belongs(asked: Option<Environment>, stored: Option<Environment>) -> Check {
+    match (asked, stored) {
+        (Some(asked), Some(stored)) if asked != stored => Check::failed(
+            "environment",
+            format!(
+                "the database is of a {}, the settings say {}",
+                stored.as_str(),
+                asked.as_str()
+            ),
+            "give each environment a database of its own",
+        ),
+        (None, None) => Check::warning(
+            "environment",
+            "neither the settings nor the database name one",
+            "name it with --environment, so that a wrong path does not become a new sandbox",
+        ),
+        (Some(named), _) | (None, Some(named)) => Check::ok("environment", named.as_str()),
+    }
+}
+
+fn durability(looked: &Inspection, environment: Environment) -> Vec<Check> {
+    let told = |(name, value, safe): &(&'static str, String, bool)| {
+        let what = format!("{name} is {value}");
+        let fix = "switch it on: a power cut would lose acknowledged orders";
+        match (safe, environment) {
+            (true, _) => Check::ok("durability", what),
+            // The embedded database is put right at every start.
+            (false, _) if looked.engine == "sqlite" => {
+                Check::warning("durability", what, "svc serve sets it at its next start")
+            }
+            (false, Environment::Production) => Check::failed("durability", what, fix),
+            (false, Environment::Sandbox) => Check::warning("durability", what, fix),
+        }
+    };
+    looked.durability.iter().map(told).collect()
+}
+
+fn master_key(config: &Config, looked: &Inspection, environment: Environment) -> Check {
+    let Some(key) = &config.master_key else {
+        return match environment {
+            Environment::Sandbox => Check::ok("master key", "the sandbox keeps its own"),
+            Environment::Production => Check::failed(
+                "master key",
+                "none is given",
+                "make one with svc keygen and name its file in SVC_SERVER_MASTER_KEY_FILE",
+            ),
+        };
+    };
+    match (Keys::derive(key), &looked.master_key_id) {
+        (Err(fault), _) => Check::failed("master key", fault.to_string(), "give the right file"),
+        (Ok(keys), Some(id)) if keys.id() == *id => {
+            Check::ok("master key", "is the one this database was made with")
+        }
+        (Ok(_), Some(_)) => Check::failed(
+            "master key",
+            "this database was made with another one",
+            "give the service that one: no stored secret can be used without it",
+        ),
+        (Ok(_), None) => Check::ok("master key", "well formed; the database has met none yet"),
+    }
+}
+
+/// Against the database's, and against the calendar.
+fn clock(theirs: Option<Timestamp>) -> Check {
+    let ours = Clock::system().now();
+    let bound = |text: &str| text.parse::<Timestamp>().expect("a date of ours");
+    if ours < bound(BUILT_AFTER) || ours > bound(BUILT_BEFORE) {
+        return Check::failed("clock", format!("it is {ours}, it says"), "set it, and run NTP");
+    }
+    let off = theirs.map(|theirs| ours.duration_since(theirs).abs());
+    match off {
+        Some(off) if off > CLOCK_OFF_MAX => Check::failed(
+            "clock",
+            format!("{:#} away from the database's", SignedDuration::from_secs(off.as_secs())),
+            "run NTP on both machines: deadlines and tokens go by it",
+        ),
+        Some(_) => Check::ok("clock", format!("{ours}, as the database says")),
+        None => Check::ok("clock", ours.to_string()),
+    }
+}

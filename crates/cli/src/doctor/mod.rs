@@ -1,0 +1,143 @@
+//! `svc doctor`: looks at a deployment with the settings of `svc serve`, changes nothing, and says the
+//! fix for whatever is wrong.
+
+mod data;
+mod machine;
+mod reach;
+mod tls;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use serde::Serialize;
+use svc_service::domain::Environment;
+
+use crate::output;
+use crate::settings::{ServiceArgs, Settings};
+
+const FAILED: u8 = 1;
+const COULD_NOT_RUN: u8 = 2;
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  svc doctor --config /etc/svc/svc.toml
+  svc doctor --database sqlite:svc.db --json
+
+Takes the flags, variables and file of svc serve, and changes nothing. Works before the first start, while
+the service runs and after it has stopped.
+
+Exit code: 0 nothing is wrong (there may be warnings), 1 something is, 2 the settings cannot be read.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    service: ServiceArgs,
+    /// A public name to look up, to see whether DNS works [default: the host of the public URL]
+    #[arg(long, value_name = "NAME")]
+    dns_name: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Check {
+    id: &'static str,
+    state: State,
+    what: String,
+    /// What to do, unless all is well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Ok,
+    /// It works, but not for ever or not everywhere.
+    Warning,
+    Failed,
+}
+
+impl Check {
+    fn ok(id: &'static str, what: impl Into<String>) -> Self {
+        Self { id, state: State::Ok, what: what.into(), fix: None }
+    }
+
+    fn warning(id: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { id, state: State::Warning, what: what.into(), fix: Some(fix.into()) }
+    }
+
+    fn failed(id: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { id, state: State::Failed, what: what.into(), fix: Some(fix.into()) }
+    }
+}
+
+#[derive(Serialize)]
+struct Diagnosis<'a> {
+    ok: bool,
+    checks: &'a [Check],
+}
+
+pub(crate) async fn run(args: Args) -> ExitCode {
+    let settings = match args.service.settings() {
+        Ok(settings) => settings,
+        Err(fault) => {
+            output::error(&fault);
+            return ExitCode::from(COULD_NOT_RUN);
+        }
+    };
+    let checks = examine(&settings, args.dns_name.as_deref()).await;
+    let ok = checks.iter().all(|check| check.state != State::Failed);
+    if args.json {
+        output::json(&Diagnosis { ok, checks: &checks });
+    } else {
+        print(&checks);
+    }
+    if ok { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
+}
+
+async fn examine(settings: &Settings, dns_name: Option<&str>) -> Vec<Check> {
+    let (mut checks, environment) = data::examine(settings).await;
+    checks.push(rules(settings, environment));
+    checks.extend(settings.config.tls.as_ref().map(tls::examine).unwrap_or_default());
+    checks.extend(machine::examine(settings));
+    checks.extend(reach::examine(&settings.config, dns_name).await);
+    checks
+}
+
+/// What production refuses.
+fn rules(settings: &Settings, environment: Environment) -> Check {
+    match settings.config.check(environment) {
+        Ok(()) => Check::ok("settings", format!("fit for a {}", environment.as_str())),
+        Err(fault) => Check::failed(
+            "settings",
+            format!("refused in {}", environment.as_str()),
+            fault.to_string(),
+        ),
+    }
+}
+
+fn print(checks: &[Check]) {
+    let colours = std::io::stdout().is_terminal();
+    let width = checks.iter().map(|check| check.id.len()).max().unwrap_or_default();
+    for Check { id, state, what, fix } in checks {
+        let (mark, colour) = match state {
+            State::Ok => ("✓", "32"),
+            State::Warning => ("!", "33"),
+            State::Failed => ("✗", "31"),
+        };
+        let line = format!("{mark} {id:width$}  {what}");
+        output::line(if colours { format!("\x1b[{colour}m{line}\x1b[0m") } else { line });
+        if let Some(fix) = fix {
+            output::line(format_args!("  {:width$}  → {fix}", ""));
+        }
+    }
+    let count = |wanted| checks.iter().filter(|check| check.state == wanted).count();
+    output::line("");
+    output::line(format_args!(
+        "{} fine, {} warnings, {} wrong.",
+        count(State::Ok),
+        count(State::Warning),
+        count(State::Failed)
+    ));
+}

@@ -1,0 +1,118 @@
+//! Where `svc listen` got to: the feed's cursor, and which of the young events after it were forwarded.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+
+pub(super) struct Bookmark {
+    path: PathBuf,
+    kept: Kept,
+    /// Ids of the reading under way, which becomes the next set of young ones.
+    reading: BTreeSet<String>,
+    is_new: bool,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Kept {
+    cursor: Option<String>,
+    /// The cursor stays half a minute behind: these come again and are known.
+    forwarded: BTreeSet<String>,
+}
+
+impl Bookmark {
+    pub(super) fn open(path: PathBuf, anew: bool) -> anyhow::Result<Self> {
+        let kept = match std::fs::read_to_string(&path) {
+            Ok(_) if anew => None,
+            Ok(text) => Some(serde_json::from_str(&text).with_context(|| {
+                format!("{} is damaged; remove it to begin with what happens now", path.display())
+            })?),
+            Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => None,
+            Err(fault) => {
+                return Err(fault).with_context(|| format!("cannot read {}", path.display()));
+            }
+        };
+        let is_new = kept.is_none();
+        let kept: Kept = kept.unwrap_or_default();
+        // We may have ended in the middle of a reading, whose earlier pages will come again.
+        let bookmark = Self { path, reading: kept.forwarded.clone(), kept, is_new };
+        // Before anything is forwarded: whoever cannot remember would forward it all again.
+        bookmark.write()?;
+        Ok(bookmark)
+    }
+
+    pub(super) fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    pub(super) fn cursor(&self) -> Option<&str> {
+        self.kept.cursor.as_deref()
+    }
+
+    pub(super) fn knows(&self, id: &str) -> bool {
+        self.kept.forwarded.contains(id)
+    }
+
+    pub(super) fn forwarded(&mut self, id: &str) -> anyhow::Result<()> {
+        self.kept.forwarded.insert(id.to_owned());
+        self.write()
+    }
+
+    /// A page is done. With the last page of a reading, older ids need not be known any more.
+    pub(super) fn turn(
+        &mut self,
+        cursor: Option<String>,
+        ids: Vec<String>,
+        has_more: bool,
+    ) -> anyhow::Result<()> {
+        let before = (self.kept.cursor.clone(), self.kept.forwarded.len());
+        self.reading.extend(ids);
+        self.kept.cursor = cursor.or(self.kept.cursor.take());
+        if has_more {
+            self.kept.forwarded.extend(self.reading.iter().cloned());
+        } else {
+            self.kept.forwarded = std::mem::take(&mut self.reading);
+        }
+        if before == (self.kept.cursor.clone(), self.kept.forwarded.len()) {
+            return Ok(());
+        }
+        self.write()
+    }
+
+    /// Whole or not at all: a new file takes the place of the old one.
+    fn write(&self) -> anyhow::Result<()> {
+        let text = serde_json::to_string(&self.kept).expect("texts always serialise");
+        write_whole(&self.path, &text).with_context(|| {
+            format!("cannot write {}; choose another --cursor", self.path.display())
+        })
+    }
+}
+
+fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let mut file = std::fs::File::create(&beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(beside, path)
+}
+
+/// One for each server and application.
+pub(super) fn default_path(server: &str, application: &str) -> anyhow::Result<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let state = folder("XDG_STATE_HOME")
+        .or_else(|| folder("HOME").map(|home| home.join(".local").join("state")));
+    let Some(state) = state else {
+        bail!("there is no HOME to keep the cursor in; say where with --cursor FILE");
+    };
+    let plain = |text: &str| -> String {
+        let kept = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+        text.chars().map(kept).collect()
+    };
+    Ok(state.join("svc").join(format!("listen-{}-{}.json", plain(server), plain(application))))
+}

@@ -1,0 +1,27 @@
+//! The webhook secret of a tool: from its variable or a file, never from a flag, which anyone can list.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use secrecy::SecretString;
+
+pub(crate) const VARIABLE: &str = "SVC_WEBHOOK_SECRET";
+/// A secret of the service has 50 characters; shorter than this is a placeholder.
+const BYTES_MIN: usize = 24;
+
+/// White space around it is cut off: it comes from the file or the shell, never from the service.
+pub(crate) fn read(file: Option<&Path>) -> anyhow::Result<SecretString> {
+    let text = match file {
+        Some(path) => std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the secret file {}", path.display()))?,
+        None => std::env::var(VARIABLE).unwrap_or_default(),
+    };
+    let secret = text.trim();
+    if secret.is_empty() {
+        bail!("{VARIABLE} is not set; svc demo and svc partner create print it");
+    }
+    if secret.len() < BYTES_MIN {
+        bail!("{VARIABLE} is too short to be one: a webhook secret is whsec_ and 44 characters");
+    }
+    Ok(SecretString::from(secret))
+}

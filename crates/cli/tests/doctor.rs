@@ -1,0 +1,188 @@
+//! `svc doctor`: a sound deployment is told so, and each fault with its fix; nothing is changed.
+
+#[path = "support/postgres.rs"]
+mod postgres;
+#[expect(dead_code, reason = "the doctor needs a part of it")]
+#[path = "support/receiver.rs"]
+mod receiver;
+#[expect(dead_code, reason = "the doctor needs a part of it")]
+mod support;
+
+use std::process::Command;
+
+use postgres::{FreshDatabase, execute};
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use receiver::Receiver;
+use serde_json::Value;
+use support::{Place, Ran, run, svc};
+
+fn doctor(place: &Place, more: &[&str]) -> Command {
+    let mut command = svc(&["doctor", "--json", "--database", &place.database]);
+    // Nobody is there, and nobody is asked.
+    command.args(["--listen", "127.0.0.1:0", "--dns-name", "localhost"]).args(more);
+    command
+}
+
+fn examined(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|fault| panic!("{fault}: {ran:?}"))
+}
+
+/// The state of a check and what is said about it; a fault always comes with its fix.
+fn told(report: &Value, id: &str) -> (String, String) {
+    let checks = report["checks"].as_array().expect("a list");
+    let check = checks.iter().find(|check| check["id"] == id);
+    let check = check.unwrap_or_else(|| panic!("{id} was not looked at: {report}"));
+    let text = |key: &str| check[key].as_str().unwrap_or_default().to_owned();
+    let state = text("state");
+    assert_eq!(state == "ok", text("fix").is_empty(), "a fix for each fault: {check}");
+    (state, text("what"))
+}
+
+fn is(report: &Value, id: &str, state: &str, part: &str) {
+    let (found, what) = told(report, id);
+    assert_eq!(found, state, "{id}: {what}");
+    assert!(what.contains(part), "{id}: {part:?} is not in {what:?}");
+}
+
+#[test]
+fn a_running_sandbox_is_fine_and_known_by_its_address() {
+    let place = Place::sqlite();
+    let service = place.serve();
+    let listen = service.ready()["listen"].as_str().expect("an address").to_owned();
+    let arguments = ["doctor", "--json", "--database", &place.database, "--listen", &listen];
+    let ran = run(svc(&arguments).args(["--dns-name", "localhost"]));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let report = examined(&ran);
+    for id in ["database", "schema", "environment", "durability", "master key", "clock", "disk"] {
+        is(&report, id, "ok", "");
+    }
+    is(&report, "public url", "ok", "is this service, and ready");
+    is(&report, "dns", "ok", "localhost has");
+    is(&report, "webhook guard", "ok", "refuses private");
+    let text = run(svc(&["doctor", "--database", &place.database]).args(["--listen", &listen]));
+    assert!(text.stdout.contains("✓ schema") && text.stdout.contains(" 0 wrong."), "{text:?}");
+}
+
+#[test]
+fn a_database_that_is_not_there_or_empty_is_told_and_not_made() {
+    let place = Place::sqlite();
+    let ran = run(&mut doctor(&place, &[]));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    is(&examined(&ran), "database", "failed", "there is no database");
+    let path = place.folder.path("svc.db");
+    assert!(!std::path::Path::new(&path).exists(), "looking makes nothing");
+    std::fs::write(&path, "").expect("it can be written");
+    let ran = run(&mut doctor(&place, &[]));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    is(&examined(&ran), "schema", "failed", "is empty");
+}
+
+#[test]
+fn a_schema_of_another_version_is_told_and_left_alone() {
+    let database = FreshDatabase::new();
+    let place = database.place();
+    assert_eq!(place.svc(&["migrate"]).code, Some(0));
+    is(&examined(&run(&mut doctor(&place, &[]))), "clock", "ok", "as the database says");
+    let last = "delete from refinery_schema_history where version = (select max(version) from refinery_schema_history)";
+    execute(&place.database, last).expect("it can be changed");
+    for _ in 0..2 {
+        let ran = run(&mut doctor(&place, &[]));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        is(&examined(&ran), "schema", "warning", "of ");
+    }
+    let newer = "insert into refinery_schema_history (version, name) values (99, 'later')";
+    execute(&place.database, newer).expect("it can be changed");
+    let ran = run(&mut doctor(&place, &["--environment", "production"]));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    is(&examined(&ran), "schema", "failed", "of a newer svc");
+    is(&examined(&ran), "environment", "failed", "the database is of a sandbox");
+}
+
+#[test]
+fn production_is_held_to_its_rules_and_its_key() {
+    let place = Place::sqlite();
+    let key = || run(&mut svc(&["keygen"])).stdout.trim().to_owned();
+    let (right, wrong) = (key(), key());
+    let create = ["partner", "create", "Loja", "--environment", "production", "--database"];
+    let migrate = ["migrate", "--environment", "production", "--database", &place.database];
+    assert_eq!(run(&mut svc(&migrate)).code, Some(0));
+    let made = run(svc(&create).arg(&place.database).env("SVC_SERVER_MASTER_KEY", &right));
+    assert_eq!(made.code, Some(0), "{made:?}");
+
+    let bare = run(&mut doctor(&place, &[]));
+    assert_eq!(bare.code, Some(1), "{bare:?}");
+    is(&examined(&bare), "master key", "failed", "none is given");
+    is(&examined(&bare), "settings", "failed", "refused in production");
+    let other = run(doctor(&place, &[]).env("SVC_SERVER_MASTER_KEY", &wrong));
+    is(&examined(&other), "master key", "failed", "another one");
+    let nonsense = run(doctor(&place, &[]).env("SVC_SERVER_MASTER_KEY", "nonsense"));
+    is(&examined(&nonsense), "master key", "failed", "32 bytes");
+    let proxied = ["--trusted-proxy", "10.0.0.0/8", "--public-url", "https://127.0.0.1:1"];
+    let sound = run(doctor(&place, &proxied).env("SVC_SERVER_MASTER_KEY", &right));
+    assert_eq!(sound.code, Some(0), "{sound:?}");
+    is(&examined(&sound), "master key", "ok", "made with");
+    is(&examined(&sound), "settings", "ok", "production");
+    for ran in [bare, other, sound] {
+        assert!(!format!("{ran:?}").contains(&right), "the key is told");
+    }
+}
+
+#[test]
+fn a_certificate_is_looked_at_with_its_key_and_its_end() {
+    let place = Place::sqlite();
+    let (cert, key) = (place.folder.path("cert.pem"), place.folder.path("key.pem"));
+    let pair = KeyPair::generate().expect("a key");
+    let write = |until: (i32, u8, u8)| {
+        let mut params = CertificateParams::new(["svc.example.ao".to_owned()]).expect("a name");
+        params.not_before = date_time_ymd(2020, 1, 1);
+        params.not_after = date_time_ymd(until.0, until.1, until.2);
+        let made = params.self_signed(&pair).expect("a certificate");
+        std::fs::write(&cert, made.pem()).expect("it can be written");
+        std::fs::write(&key, pair.serialize_pem()).expect("it can be written");
+    };
+    let look = || examined(&run(&mut doctor(&place, &["--tls-cert", &cert, "--tls-key", &key])));
+    write((2096, 1, 1));
+    is(&look(), "certificate", "ok", "good for");
+    is(&look(), "private key", "ok", "fits");
+    is(&look(), "key file", "warning", "everybody");
+    let soon = svc_service::app::Clock::system().now().to_zoned(jiff::tz::TimeZone::UTC);
+    let soon = soon.date().saturating_add(jiff::Span::new().days(10));
+    let part = |number: i8| u8::try_from(number).expect("months and days are not negative");
+    write((soon.year().into(), part(soon.month()), part(soon.day())));
+    is(&look(), "certificate", "warning", "ends in 9 days");
+    write((2021, 1, 1));
+    is(&look(), "certificate", "failed", "ended at 2021-01-01");
+    let other = KeyPair::generate().expect("a key");
+    std::fs::write(&key, other.serialize_pem()).expect("it can be written");
+    assert_eq!(told(&look(), "private key").0, "failed");
+    std::fs::write(&cert, "nonsense").expect("it can be written");
+    is(&look(), "certificate", "failed", "no certificate");
+}
+
+#[test]
+fn an_address_that_leads_elsewhere_and_names_that_are_not_found_are_told() {
+    let place = Place::sqlite();
+    assert_eq!(place.svc(&["migrate"]).code, Some(0));
+    let stranger = Receiver::start(|_| (200, "ready\n".to_owned()));
+    let url = stranger.url().replace("/api/svc/webhook", "");
+    let away =
+        ["--public-url", &url, "--webhook-dns", "127.0.0.1:1", "--dns-name", "shop.example.ao"];
+    let arguments =
+        ["doctor", "--json", "--database", &place.database, "--private-webhook-targets"];
+    let ran = run(svc(&arguments).args(away));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let report = examined(&ran);
+    is(&report, "public url", "failed", "is something else");
+    is(&report, "dns", "failed", "shop.example.ao was not found");
+    is(&report, "webhook guard", "warning", "private addresses");
+    let nobody = run(&mut doctor(&place, &["--public-url", "http://127.0.0.1:1"]));
+    is(&examined(&nobody), "public url", "warning", "cannot be reached");
+}
+
+#[test]
+fn settings_that_cannot_be_read_end_with_2() {
+    let place = Place::sqlite();
+    let ran = run(&mut doctor(&place, &["--config", &place.folder.path("absent.toml")]));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+    assert!(ran.stderr.contains("cannot read the settings file"), "{ran:?}");
+}

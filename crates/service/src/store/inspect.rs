@@ -1,0 +1,32 @@
+//! A look at a database that changes nothing: no migration, no setting, no lock.
+
+use jiff::Timestamp;
+use secrecy::ExposeSecret;
+
+use super::postgres::inspect_postgres;
+use super::sqlite::inspect_sqlite;
+use super::{Database, Result};
+
+/// What a database says about itself.
+#[derive(Clone, Debug)]
+pub struct Inspection {
+    pub engine: &'static str,
+    /// The last migration that was applied; `None` when there are no tables yet.
+    pub schema_version: Option<i64>,
+    /// The last migration this program knows.
+    pub schema_latest: i64,
+    pub environment: Option<String>,
+    pub master_key_id: Option<String>,
+    /// Settings that decide whether a commit survives a power cut, and whether it does.
+    pub durability: Vec<(&'static str, String, bool)>,
+    /// The server's time; the embedded database has none of its own.
+    pub now: Option<Timestamp>,
+}
+
+/// Looks without touching; an error says what keeps a service from starting there.
+pub async fn inspect(database: &Database) -> Result<Inspection> {
+    match database {
+        Database::Sqlite(path) => inspect_sqlite(path),
+        Database::Postgres(url) => inspect_postgres(url.expose_secret()).await,
+    }
+}

@@ -1,0 +1,51 @@
+//! What `store::inspect` reads from the embedded database.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::{connect, error, migrations, row};
+use crate::store::inspect::Inspection;
+use crate::store::{Result, StoreError};
+
+pub(in crate::store) fn inspect_sqlite(path: &Path) -> Result<Inspection> {
+    if !path.exists() {
+        return Err(StoreError::Refused(format!(
+            "there is no database at {}; if that is the right place, run svc migrate first",
+            path.display()
+        )));
+    }
+    let db = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let mode: String =
+        db.query_row("pragma journal_mode", [], |row| row.get(0)).map_err(|fault| error(&fault))?;
+    let known = migrations::migrations::runner();
+    let version = version(&db)?;
+    let setting = |key: &'static str| match version {
+        None => Ok(None),
+        Some(_) => row(&db, "select value from settings where key = ?1", [key], |row| row.get(0)),
+    };
+    Ok(Inspection {
+        engine: "sqlite",
+        schema_version: version,
+        schema_latest: known
+            .get_migrations()
+            .iter()
+            .map(|m| i64::from(m.version()))
+            .max()
+            .unwrap_or(0),
+        environment: setting("environment")?,
+        master_key_id: setting("master_key_id")?,
+        durability: vec![("journal_mode", mode.clone(), mode == "wal")],
+        now: None,
+    })
+}
+
+fn version(db: &Connection) -> Result<Option<i64>> {
+    let there = "select count(*) from sqlite_master where name = 'refinery_schema_history'";
+    let count: Option<i64> = row(db, there, [], |row| row.get(0))?;
+    if count == Some(0) {
+        return Ok(None);
+    }
+    let sql = "select max(version) from refinery_schema_history";
+    Ok(row(db, sql, [], |row| row.get::<_, Option<i64>>(0))?.flatten())
+}
