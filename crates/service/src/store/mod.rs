@@ -6,6 +6,7 @@
 mod audit;
 mod directory;
 mod figures;
+mod finding;
 mod inspect;
 mod looking;
 mod outbox;

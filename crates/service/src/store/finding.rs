@@ -1,0 +1,75 @@
+//! What somebody looks for by an id at hand, and how far a newcomer has come.
+
+use super::looking::{Scope, reference};
+use super::portable::{Cells, Statement, values};
+use super::{Result, Store};
+use crate::domain::{ApplicationId, ReferenceNumber};
+
+impl Store {
+    /// Orders known by any id somebody may have at hand: of the merchant, of an event, of an attempt,
+    /// of a bank reference, of a payment at one of these rails.
+    pub async fn find_orders(
+        &self,
+        scope: &Scope,
+        id: &str,
+        rails: &[String],
+    ) -> Result<Vec<ReferenceNumber>> {
+        let digits: String = id.chars().filter(char::is_ascii_digit).collect();
+        let mut statements = vec![
+            Statement::new(
+                "select reference_number, application_id from orders where reference_number = ?1",
+                values![id.to_ascii_uppercase()],
+            ),
+            Statement::new(
+                "select o.reference_number, o.application_id from applications a
+                 join orders o on o.application_id = a.id and o.external_transaction_id = ?1",
+                values![id],
+            ),
+            Statement::new(
+                "select reference_number, application_id from outbox where id = ?1",
+                values![id],
+            ),
+            Statement::new(
+                "select reference_number, application_id from payment_attempts where id = ?1",
+                values![id],
+            ),
+            Statement::new(
+                "select p.reference_number, p.application_id from bank_references b
+                 join payment_attempts p on p.id = b.attempt_id where b.number = ?1",
+                values![digits],
+            ),
+        ];
+        for rail in rails {
+            let sql = "select o.reference_number, o.application_id from receipts r
+                       join orders o on o.reference_number = r.reference_number
+                       where r.rail = ?1 and r.rail_payment_id = ?2";
+            statements.push(Statement::new(sql, values![rail.as_str(), id]));
+        }
+        let mut found = Vec::new();
+        for statement in statements {
+            let read = |cells: &mut Cells| Ok((reference(cells)?, ApplicationId(cells.integer()?)));
+            for (reference, application) in self.select(statement, read).await? {
+                if scope.holds(application) && !found.contains(&reference) {
+                    found.push(reference);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// How far a newcomer has come: the first order, the first payer at the checkout, the first
+    /// webhook that was taken.
+    pub async fn first_steps(&self, application: ApplicationId) -> Result<[bool; 3]> {
+        let sql = "select
+            exists (select 1 from orders where application_id = ?1),
+            exists (select 1 from (select reference_number from orders where application_id = ?1
+                    order by reference_number desc limit 1000) o
+                    join checkout_visits v on v.reference_number = o.reference_number),
+            exists (select 1 from outbox where application_id = ?1 and state = 'delivered')";
+        let read = |cells: &mut Cells| {
+            Ok([cells.integer()? != 0, cells.integer()? != 0, cells.integer()? != 0])
+        };
+        let steps = self.select_one(Statement::new(sql, values![application.0]), read).await?;
+        Ok(steps.unwrap_or_default())
+    }
+}
