@@ -8,6 +8,12 @@ import { useStage } from "./support/stage.mjs";
 
 const stage = useStage();
 
+/** How many books nobody has reserved, as the shop's page says. */
+async function inStock() {
+  const html = await (await fetch(stage.service.shopUrl)).text();
+  return Number(/data-free="livro-receitas">(\d+)</.exec(html)[1]);
+}
+
 /** A payer with a book in the cart, and the window that the shop's button opens. */
 async function atTheTill(options) {
   const visitor = await stage.payer(options);
@@ -54,12 +60,15 @@ const idOf = (page) => new URL(page.url()).searchParams.get("orderId");
 const orderOf = async (id) => (await fetch(`${stage.service.shopUrl}/api/shop/order/${id}`)).json();
 
 test("bought with the express wallet", async () => {
+  const before = await inStock();
   const { page, popup, leave } = await atTheTill();
+  assert.equal(await inStock(), before - 1, "reserved with the order");
   await checkout.pushTo(popup, "900000000");
   await stage.service.advance(3);
   await checkout.look(popup, "paid");
   await checkout.goBack(popup);
   await isSent(page);
+  assert.equal(await inStock(), before - 1, "sent once");
   await leave();
 });
 
@@ -133,11 +142,14 @@ test("a page without JavaScript tells the same when it is loaded again", async (
 });
 
 test("given up in the window", async () => {
+  const before = await inStock();
   const { page, popup, leave } = await atTheTill();
+  assert.equal(await inStock(), before - 1, "reserved with the order");
   await checkout.cancel(popup);
   await page.waitForURL(/\/cancelled/);
   await page.locator('#story [data-what="webhook"]').waitFor();
   assert.equal((await orderOf(idOf(page))).status, "CAN");
+  assert.equal(await inStock(), before, "given back");
   await leave();
 });
 

@@ -41,7 +41,8 @@ struct ProductView {
     price_text: String,
     /// Its first letter, as a shop without pictures shows it.
     letter: &'static str,
-    sold_out: bool,
+    /// How many nobody has reserved.
+    free: i64,
 }
 
 async fn catalogue(
@@ -62,7 +63,7 @@ async fn catalogue(
             price: product.price,
             price_text: money(product.price),
             letter: product.names[place].get(..1).unwrap_or_default(),
-            sold_out: free == 0,
+            free,
         });
     }
     let page = CataloguePage {

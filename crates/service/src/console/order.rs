@@ -154,9 +154,9 @@ async fn find(app: &App, viewer: &Viewer, reference: &str) -> Result<Dossier, Re
 
 fn urls(info: &AdditionalInfo) -> Vec<(&'static str, String)> {
     vec![
-        ("webhookUrl", info.webhook_url().to_owned()),
-        ("returnUrl", info.return_url().to_owned()),
-        ("cancelUrl", info.cancel_url().to_owned()),
+        ("webhookUrl", info.webhook_url()),
+        ("returnUrl", info.return_url()),
+        ("cancelUrl", info.cancel_url()),
     ]
 }
 

@@ -79,7 +79,7 @@ pub(super) async fn orders(
         next_url: page.next.map_or(String::new(), |next| here.clone().with("before", &next).text()),
         first_url: before.as_ref().map_or(String::new(), |_| here.text()),
         live_url: if before.is_none() { here.text() } else { String::new() },
-        csv_url: here.clone().at("/console/orders.csv").text(),
+        csv_url: here.at("/console/orders.csv").text(),
         frame,
     };
     Ok(respond(StatusCode::OK, &page, &headers))
