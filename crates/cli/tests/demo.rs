@@ -43,6 +43,7 @@ fn the_first_line_has_exactly_the_promised_keys() {
         "baseUrl",
         "clientId",
         "clientSecret",
+        "consoleUrl",
         "publishableKey",
         "sdkUrl",
         "shopUrl",
