@@ -14,7 +14,19 @@ interface Figures {
 const HEIGHT_PX = 220;
 let drawn: uPlot[] = [];
 
-export function drawCharts(): void {
+export function startCharts(): void {
+  drawCharts();
+  document.addEventListener("htmx:afterSwap", drawCharts);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCharts);
+  addEventListener("resize", () => {
+    for (const chart of drawn) {
+      const width = chart.root.parentElement?.clientWidth ?? chart.width;
+      if (width !== chart.width) chart.setSize({ width, height: HEIGHT_PX });
+    }
+  });
+}
+
+function drawCharts(): void {
   for (const chart of drawn) chart.destroy();
   drawn = [];
   const data = document.getElementById("figures");
@@ -57,9 +69,6 @@ function draw(place: HTMLElement, figures: Figures): uPlot {
       ],
     },
     [figures.at, ...names.map((name) => figures[name])],
-    place,
-  );
-  new ResizeObserver(() => chart.setSize({ width: place.clientWidth, height: HEIGHT_PX })).observe(
     place,
   );
   return chart;

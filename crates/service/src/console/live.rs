@@ -34,6 +34,10 @@ pub(super) async fn live(State(app): State<App>, _viewer: Viewer) -> Result<Resp
         let mut silent = 0;
         for _ in 0..LOOKS_MAX {
             tokio::time::sleep(LOOK_PERIOD).await;
+            // Nothing is sent by it; it fails where the page is gone, and its place is free again.
+            if sender.send_data(Bytes::new()).await.is_err() {
+                return;
+            }
             let now = app.news.count();
             if now.is_none() {
                 return;

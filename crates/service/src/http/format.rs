@@ -9,8 +9,14 @@ use crate::domain::Kwanza;
 
 /// `15.000,00 Kz`, `Kz 15,000`, `15 000 Kz`.
 pub(crate) fn money(amount: Kwanza, language: Language) -> String {
+    centimos(amount.get().saturating_mul(100), language)
+}
+
+/// The same for sums, and for what rails report to the cent.
+pub(crate) fn centimos(centimos: i64, language: Language) -> String {
+    let (whole, cents) = (centimos / 100, centimos % 100);
     let grouped = |separator: char| {
-        let digits = amount.get().to_string();
+        let digits = whole.to_string();
         let mut out = String::new();
         for (place, digit) in digits.chars().enumerate() {
             if place > 0 && (digits.len() - place).is_multiple_of(3) {
@@ -20,10 +26,12 @@ pub(crate) fn money(amount: Kwanza, language: Language) -> String {
         }
         out
     };
-    match language {
-        Language::Pt => format!("{},00\u{a0}Kz", grouped('.')),
-        Language::En => format!("Kz\u{a0}{}", grouped(',')),
-        Language::Fr => format!("{}\u{a0}Kz", grouped('\u{202f}')),
+    match (language, cents) {
+        (Language::Pt, _) => format!("{},{cents:02}\u{a0}Kz", grouped('.')),
+        (Language::En, 0) => format!("Kz\u{a0}{}", grouped(',')),
+        (Language::En, _) => format!("Kz\u{a0}{}.{cents:02}", grouped(',')),
+        (Language::Fr, 0) => format!("{}\u{a0}Kz", grouped('\u{202f}')),
+        (Language::Fr, _) => format!("{},{cents:02}\u{a0}Kz", grouped('\u{202f}')),
     }
 }
 
