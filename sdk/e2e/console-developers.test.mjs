@@ -131,7 +131,7 @@ test("the button's code follows the choices, and is copied", async () => {
   ]) {
     assert.ok(text.includes(part), part);
   }
-  const script = text.match(/<script>([^]*)<\/script>/)[1];
+  const script = text.match(/<script>([\s\S]*)<\/script>/)[1];
   assert.doesNotThrow(() => new Function(script), "it is a program");
   await page.locator("#button-code + button").click();
   await page.getByRole("button", { name: "Copiado" }).waitFor();

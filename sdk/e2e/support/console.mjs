@@ -45,7 +45,14 @@ async function welcome(stage, login, role, person) {
 
 /** `svc operator create`: their link. */
 export function create(stage, login, ...more) {
-  return stage.service.command("operator", "create", login, "--url", stage.service.baseUrl, ...more);
+  return stage.service.command(
+    "operator",
+    "create",
+    login,
+    "--url",
+    stage.service.baseUrl,
+    ...more,
+  );
 }
 
 export async function choosePassword(page, password, again = password) {
