@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { test } from "node:test";
-import * as checkout from "./support/checkout.mjs";
 import { useConsole } from "./support/console.mjs";
+import { openWindow, shopper } from "./support/sdk.mjs";
 
 const stage = useConsole();
 
@@ -30,18 +30,18 @@ test("the first steps are marked as they are taken", async () => {
     return page.locator("ol.steps .pill").allInnerTexts();
   };
   assert.deepEqual(await marks(), ["feito", "por fazer", "por fazer", "por fazer"]);
-  const order = await stage.order();
+  await stage.order();
   assert.deepEqual(await marks(), ["feito", "feito", "por fazer", "por fazer"]);
-  const payer = await stage.payer();
-  await payer.page.goto(order.url());
-  await checkout.on(payer.page, "choose");
-  await payer.leave();
+  const payer = await shopper(stage);
+  await openWindow(payer);
+  const [order] = payer.made;
   assert.deepEqual(await marks(), ["feito", "feito", "feito", "por fazer"]);
   await stage.service.simulate(order, "confirm");
   await stage.merchant.told(order, "CON");
   await open(`/orders/${order.referenceNumber}`);
   await page.locator("ol.story li.delivered").waitFor();
   assert.deepEqual(await marks(), ["feito", "feito", "feito", "feito"]);
+  await payer.leave();
   await leave();
 });
 
@@ -144,7 +144,7 @@ test("a client secret is rotated, shown once, and the one before revoked", async
   const old = stage.service.clientSecret;
   await open("/developers");
   agree("Emitir um segredo novo?");
-  await press("Trocar: Segredo do cliente");
+  await press("Trocar o segredo do cliente");
   const [name, secret] = (await page.locator("#revealed").innerText()).split("=");
   assert.equal(name, "SVC_CLIENT_SECRET");
   assert.deepEqual([await opens(secret), await opens(old)], [true, true], "both for a day");
@@ -161,7 +161,7 @@ test("a webhook secret is rotated and shown once", async () => {
   const { page, open, press, agree, leave } = await stage.operator();
   await open("/developers");
   agree("Emitir um segredo novo?");
-  await press("Trocar: Segredo dos webhooks");
+  await press("Trocar o segredo dos webhooks");
   const [name, secret] = (await page.locator("#revealed").innerText()).split("=");
   assert.equal(name, "SVC_WEBHOOK_SECRET");
   assert.notEqual(secret, stage.service.webhookSecret);

@@ -43,6 +43,9 @@ if (here.searchParams.has("done")) {
   history.replaceState(null, "", here);
 }
 
+// On a phone the menu is wider than the screen.
+document.querySelector("nav.rooms [aria-current]")?.scrollIntoView({ inline: "center" });
+
 startCharts();
 startBuilder();
 startSignatureHelper();

@@ -48,6 +48,7 @@ function draw(place: HTMLElement, figures: Figures): uPlot {
     stroke: colours.getPropertyValue(`--chart-${place + 1}`).trim(),
     width: 2,
     points: { show: false },
+    value: (_chart: uPlot, figure: number | null) => String(figure ?? ""),
   }));
   const days = ((figures.at[figures.at.length - 1] ?? 0) - (figures.at[0] ?? 0)) / 86_400;
   const chart = new uPlot(
