@@ -44,7 +44,9 @@ if (here.searchParams.has("done")) {
 }
 
 // On a phone the menu is wider than the screen.
-document.querySelector("nav.rooms [aria-current]")?.scrollIntoView({ inline: "center" });
+document
+  .querySelector("nav.rooms [aria-current]")
+  ?.scrollIntoView({ block: "nearest", inline: "center" });
 
 startCharts();
 startBuilder();
