@@ -67,8 +67,6 @@ texts! {
     last_30d: "30 dias", "30 days", "30 jours";
     volume: "Volume pago", "Paid volume", "Volume payé";
     orders_made: "Pedidos criados", "Orders created", "Commandes créées";
-    paid: "pagos", "paid", "payées";
-    cancelled: "cancelados", "cancelled", "annulées";
     success_rate: "Taxa de sucesso", "Success rate", "Taux de réussite";
     success_hint: "pagos entre os decididos", "paid among those settled", "payées parmi les réglées";
     webhook_lag: "Espera dos webhooks", "Webhook lag", "Attente des webhooks";
