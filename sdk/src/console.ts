@@ -43,10 +43,13 @@ if (here.searchParams.has("done")) {
   history.replaceState(null, "", here);
 }
 
-// On a phone the menu is wider than the screen.
-document
-  .querySelector("nav.rooms [aria-current]")
-  ?.scrollIntoView({ block: "nearest", inline: "center" });
+// On a phone the menu is wider than the screen. Not by scrollIntoView: with it the first press of the tab
+// key would start from there.
+const room = document.querySelector<HTMLElement>("nav.rooms [aria-current]");
+if (room?.parentElement) {
+  const { parentElement: menu, offsetLeft, clientWidth } = room;
+  menu.scrollLeft = offsetLeft - (menu.clientWidth - clientWidth) / 2;
+}
 
 startCharts();
 startBuilder();
