@@ -157,7 +157,7 @@ for (const [button, outcome, status, events] of [
     const line = story.locator("li", { hasText: "Simulado à mão" });
     assert.match(await line.innerText(), new RegExp(`\\n${outcome}\\n.*operator:demo`));
     for (const event of events) {
-      // The delivery comes by itself, while the page is open.
+      // The delivery shows by itself, while the page is open.
       await story.locator("li.event", { hasText: `${event} · Entregue` }).waitFor();
       await story.locator("li.delivered", { hasText: "HTTP 200" }).waitFor();
     }
@@ -220,9 +220,12 @@ test("an open list shows a new order, and one without news is left alone", async
   await row.waitFor();
   await row.getByRole("link").focus();
   const same = await row.elementHandle();
-  // The stream says so every five seconds, news or not.
-  await page.waitForResponse((response) => response.url().endsWith("/orders?status=PEN"));
-  await page.waitForResponse((response) => response.url().endsWith("/orders?status=PEN"));
+  // News that the list does not show; the second answer proves that the first was dealt with.
+  for (const outcome of ["pending", "decline"]) {
+    const asked = page.waitForResponse((answer) => answer.url().endsWith("/orders?status=PEN"));
+    await stage.service.simulate(order, outcome);
+    await asked;
+  }
   assert.ok(await same.evaluate((one) => one.isConnected && one.contains(document.activeElement)));
   await leave();
 });
@@ -230,9 +233,10 @@ test("an open list shows a new order, and one without news is left alone", async
 test("a page in the background holds no connection, and catches up when it is looked at", async () => {
   const order = await stage.order();
   const { page, open, leave } = await stage.operator();
-  const closed = page.waitForEvent("requestfailed", (request) => request.url().endsWith("/live"));
+  const isStream = (request) => request.url().includes("/console/live");
+  const closed = page.waitForEvent("requestfailed", isStream);
   await Promise.all([
-    page.waitForRequest((request) => request.url().endsWith("/live")),
+    page.waitForRequest(isStream),
     open(pathOf(order)),
   ]);
   const look = (hidden) =>

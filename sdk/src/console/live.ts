@@ -22,7 +22,7 @@ function follow(): void {
   };
   const open = () => {
     if (source || document.hidden) return;
-    source = new EventSource("/console/live");
+    source = new EventSource(`/console/live?seen=${document.body.dataset.news ?? ""}`);
     source.addEventListener("news", refresh);
     source.addEventListener("error", () => {
       // Refused, not cut: the session may have ended, which the refresh finds out.

@@ -69,6 +69,7 @@ pub(super) struct Frame {
     /// The page they are on, to come back to.
     pub here: String,
     pub js_url: String,
+    pub news: u64,
     language: Language,
 }
 
@@ -95,6 +96,7 @@ impl Frame {
             },
             here: viewer.here.split('?').next().unwrap_or_default().to_owned(),
             js_url: assets::url("console.js"),
+            news: viewer.news,
             language: viewer.language,
         }
     }
