@@ -2,6 +2,7 @@
 // keyboard alone. With SVC_DOCS_IMAGES=1 it also takes the pictures of docs/console.md.
 
 import assert from "node:assert/strict";
+import { statSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { DESK, PHONE } from "./support/browser.mjs";
@@ -11,6 +12,7 @@ import { keepPicture, worksFor } from "./support/looks.mjs";
 const stage = useConsole({ seed: 60 });
 
 const IMAGES = fileURLToPath(new URL("../../docs/images/", import.meta.url));
+const PICTURE_BYTES_MAX = 150_000;
 const LOCALES = { pt: "pt-AO", en: "en-GB", fr: "fr-FR" };
 const MARKS = {
   pt: "SANDBOX · nenhum dinheiro real",
@@ -130,6 +132,7 @@ async function takePictures(pages) {
     await open(pages[name]);
     const path = `${IMAGES}console-${file}.png`;
     await keepPicture(page, file, { path, fullPage: false });
+    assert.ok(statSync(path).size < PICTURE_BYTES_MAX, `${path} is a small file`);
   }
   await leave();
 }

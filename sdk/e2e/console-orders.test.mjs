@@ -235,10 +235,7 @@ test("a page in the background holds no connection, and catches up when it is lo
   const { page, open, leave } = await stage.operator();
   const isStream = (request) => request.url().includes("/console/live");
   const closed = page.waitForEvent("requestfailed", isStream);
-  await Promise.all([
-    page.waitForRequest(isStream),
-    open(pathOf(order)),
-  ]);
+  await Promise.all([page.waitForRequest(isStream), open(pathOf(order))]);
   const look = (hidden) =>
     page.evaluate((value) => {
       Object.defineProperty(document, "hidden", { configurable: true, value });
