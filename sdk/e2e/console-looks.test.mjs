@@ -118,14 +118,14 @@ test("every page is right in three languages, on a phone and a desk, in light an
 });
 
 async function takePictures(pages) {
-  const { page, open, leave } = await stage.operator();
-  for (const [name, file, viewport, colorScheme] of [
-    ["home", "home", DESK, "light"],
-    ["order", "order", DESK, "light"],
-    ["webhook", "webhook", DESK, "light"],
-    ["exceptions", "exceptions", DESK, "light"],
-    ["developers", "developers", DESK, "light"],
-    ["order", "phone", PHONE, "dark"],
+  const [operator, developer] = [await stage.operator(), await stage.partnerUser("developer")];
+  for (const [name, file, { page, open }, viewport, colorScheme] of [
+    ["home", "home", operator, DESK, "light"],
+    ["order", "order", operator, DESK, "light"],
+    ["webhook", "webhook", operator, DESK, "light"],
+    ["exceptions", "exceptions", operator, DESK, "light"],
+    ["developers", "developers", developer, DESK, "light"],
+    ["order", "phone", operator, PHONE, "dark"],
   ]) {
     await page.setViewportSize(viewport);
     await page.emulateMedia({ colorScheme });
@@ -134,7 +134,7 @@ async function takePictures(pages) {
     await keepPicture(page, file, { path, fullPage: false });
     assert.ok(statSync(path).size < PICTURE_BYTES_MAX, `${path} is a small file`);
   }
-  await leave();
+  await Promise.all([operator.leave(), developer.leave()]);
 }
 
 test("a page is worked by keyboard: skip link first, then in the order of the page, always seen", async () => {

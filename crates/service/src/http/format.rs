@@ -75,6 +75,10 @@ mod tests {
         assert_eq!(written(15_000, Language::En), "Kz\u{a0}15,000");
         assert_eq!(written(1_500_000, Language::Fr), "1\u{202f}500\u{202f}000\u{a0}Kz");
         assert_eq!(written(999, Language::Pt), "999,00\u{a0}Kz");
+        assert_eq!(centimos(0, Language::Pt), "0,00\u{a0}Kz");
+        assert_eq!(centimos(900_250, Language::Pt), "9.002,50\u{a0}Kz");
+        assert_eq!(centimos(900_205, Language::En), "Kz\u{a0}9,002.05");
+        assert_eq!(centimos(900_250, Language::Fr), "9\u{202f}002,50\u{a0}Kz");
     }
 
     #[test]
