@@ -13,6 +13,7 @@ const stage = useConsole({ seed: 60 });
 
 const IMAGES = fileURLToPath(new URL("../../docs/images/", import.meta.url));
 const PICTURE_BYTES_MAX = 150_000;
+const PAPER = { width: 1120, height: 720 };
 const LOCALES = { pt: "pt-AO", en: "en-GB", fr: "fr-FR" };
 const MARKS = {
   pt: "SANDBOX · nenhum dinheiro real",
@@ -120,11 +121,11 @@ test("every page is right in three languages, on a phone and a desk, in light an
 async function takePictures(pages) {
   const [operator, developer] = [await stage.operator(), await stage.partnerUser("developer")];
   for (const [name, file, { page, open }, viewport, colorScheme] of [
-    ["home", "home", operator, DESK, "light"],
-    ["order", "order", operator, DESK, "light"],
-    ["webhook", "webhook", operator, DESK, "light"],
-    ["exceptions", "exceptions", operator, DESK, "light"],
-    ["developers", "developers", developer, DESK, "light"],
+    ["home", "home", operator, PAPER, "light"],
+    ["order", "order", operator, PAPER, "light"],
+    ["webhook", "webhook", operator, PAPER, "light"],
+    ["exceptions", "exceptions", operator, PAPER, "light"],
+    ["developers", "developers", developer, PAPER, "light"],
     ["order", "phone", operator, PHONE, "dark"],
   ]) {
     await page.setViewportSize(viewport);
