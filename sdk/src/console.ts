@@ -2,9 +2,9 @@
 // charts, and helps developers without their secrets leaving the browser.
 
 import htmx from "htmx.org";
-import "htmx-ext-sse";
 import { startBuilder } from "./console/builder";
-import { drawCharts } from "./console/charts";
+import { startCharts } from "./console/charts";
+import { startLive } from "./console/live";
 import { startSignatureHelper } from "./console/signature";
 
 // Nothing inline and nothing evaluated: the page's policy would refuse both.
@@ -33,7 +33,24 @@ document.addEventListener("change", (event) => {
   if (field.matches("[data-submit]")) (field as HTMLSelectElement).form?.requestSubmit();
 });
 
-document.addEventListener("htmx:afterSwap", drawCharts);
-drawCharts();
+// Before anything changes the page: it is compared with what the server sends.
+startLive();
+
+// What was done is said once, not again by every reload.
+const here = new URL(location.href);
+if (here.searchParams.has("done")) {
+  here.searchParams.delete("done");
+  history.replaceState(null, "", here);
+}
+
+// On a phone the menu is wider than the screen. Not by scrollIntoView: with it the first press of the tab
+// key would start from there.
+const room = document.querySelector<HTMLElement>("nav.rooms [aria-current]");
+if (room?.parentElement) {
+  const { parentElement: menu, offsetLeft, clientWidth } = room;
+  menu.scrollLeft = offsetLeft - (menu.clientWidth - clientWidth) / 2;
+}
+
+startCharts();
 startBuilder();
 startSignatureHelper();

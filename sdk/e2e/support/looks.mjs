@@ -7,6 +7,8 @@ import { fileURLToPath } from "node:url";
 const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 const SHOTS = fileURLToPath(new URL("../../../target/screenshots/", import.meta.url));
 const TAP_PX_MIN = 48;
+const COLOURS = { resultTypes: ["violations"], runOnly: ["color-contrast", "link-in-text-block"] };
+const WITH_TARGETS = { resultTypes: ["violations"], rules: { "target-size": { enabled: true } } };
 
 /** `name` also names the picture that is kept. */
 export async function looksRight(page, name) {
@@ -16,8 +18,19 @@ export async function looksRight(page, name) {
   await keepPicture(page, name);
 }
 
-export function keepPicture(page, name) {
-  return page.screenshot({ path: `${SHOTS}${name}.png`, animations: "disabled", fullPage: true });
+/**
+ * The same for pages that are worked with, where targets may be as small as WCAG 2.2 allows. With
+ * `coloursOnly` nothing but the colours changed since it was looked at.
+ */
+export async function worksFor(page, name, coloursOnly) {
+  assert.deepEqual(await overflow(page), [], `${name}: nothing is wider than the screen`);
+  const found = await barriers(page, coloursOnly ? COLOURS : WITH_TARGETS);
+  assert.deepEqual(found, [], `${name}: no barriers`);
+}
+
+export function keepPicture(page, name, options) {
+  const path = `${SHOTS}${name}.png`;
+  return page.screenshot({ path, animations: "disabled", fullPage: true, ...options });
 }
 
 function overflow(page) {
@@ -42,12 +55,12 @@ function smallTargets(page) {
   }, TAP_PX_MIN);
 }
 
-async function barriers(page) {
+async function barriers(page, options = {}) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(AXE);
-  const violations = await page.evaluate(async () => {
+  const violations = await page.evaluate(async (more) => {
     // Without its preloading axe asks for nothing over the network.
-    const found = await window.axe.run(document, { preload: false });
+    const found = await window.axe.run(document, { preload: false, ...more });
     return found.violations;
-  });
+  }, options);
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`);
 }

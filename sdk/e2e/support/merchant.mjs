@@ -9,6 +9,7 @@ const TOLD_WITHIN_MS = 15_000;
 export async function startMerchant() {
   const webhooks = [];
   const bell = new EventEmitter();
+  let broken = "";
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url, "http://shop");
     if (pathname === "/webhook") return receive(request, response);
@@ -28,6 +29,10 @@ export async function startMerchant() {
   async function receive(request, response) {
     let body = "";
     for await (const chunk of request) body += chunk;
+    if (broken) {
+      response.statusCode = 500;
+      return response.end(broken);
+    }
     webhooks.push(JSON.parse(body).data);
     response.end("ok");
     bell.emit("webhook");
@@ -46,6 +51,10 @@ export async function startMerchant() {
         data.externalTransactionId === externalTransactionId && data.paymentStatus === status;
       const signal = AbortSignal.timeout(TOLD_WITHIN_MS);
       while (!webhooks.some(isIt)) await once(bell, "webhook", { signal });
+    },
+    /** From now on webhooks are refused with this text; an empty one mends it. */
+    breaks(text) {
+      broken = text;
     },
     async stop() {
       server.closeAllConnections();

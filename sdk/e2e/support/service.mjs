@@ -1,17 +1,23 @@
 // A real `svc demo` on a free port of its own, with a directory and a clock nobody else uses.
 
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
 const BINARY =
   process.env.SVC_BIN ?? fileURLToPath(new URL("../../../target/debug/svc", import.meta.url));
 
-export async function startService() {
+const run = promisify(execFile);
+
+/** `seed`: how many orders its last month had. */
+export async function startService({ seed } = {}) {
   const data = mkdtempSync(join(tmpdir(), "svc-e2e-"));
+  const database = ["--database", `sqlite:${join(data, "svc.db")}`];
+  if (seed) await run(BINARY, ["seed", "--orders", String(seed), ...database]);
   const listen = ["--listen", "127.0.0.1:0", "--data", data];
   const child = spawn(BINARY, ["demo", "--json", ...listen]);
   let log = "";
@@ -25,6 +31,11 @@ export async function startService() {
   return {
     ...ready,
     ...partner(ready),
+    /** A command beside the running service; its answer. */
+    async command(...words) {
+      const { stdout } = await run(BINARY, [...words, "--json", ...database]);
+      return JSON.parse(stdout);
+    },
     async stop() {
       process.removeListener("exit", killed);
       child.kill("SIGTERM");

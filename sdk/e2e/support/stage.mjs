@@ -7,7 +7,8 @@ import { checkoutUrl } from "./checkout.mjs";
 import { startMerchant } from "./merchant.mjs";
 import { startService } from "./service.mjs";
 
-export function useStage() {
+/** `seed`: how many orders the service's last month had. */
+export function useStage({ seed } = {}) {
   const stage = {
     /** A new order, with its address. */
     async order(options = {}) {
@@ -28,7 +29,7 @@ export function useStage() {
       stage[name] = await started;
     };
     const starts = [
-      keep("service", startService()),
+      keep("service", startService({ seed })),
       keep("merchant", startMerchant()),
       keep("browser", launch()),
     ];

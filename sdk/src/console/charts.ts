@@ -14,7 +14,19 @@ interface Figures {
 const HEIGHT_PX = 220;
 let drawn: uPlot[] = [];
 
-export function drawCharts(): void {
+export function startCharts(): void {
+  drawCharts();
+  document.addEventListener("htmx:afterSwap", drawCharts);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCharts);
+  addEventListener("resize", () => {
+    for (const chart of drawn) {
+      const width = chart.root.parentElement?.clientWidth ?? chart.width;
+      if (width !== chart.width) chart.setSize({ width, height: HEIGHT_PX });
+    }
+  });
+}
+
+function drawCharts(): void {
   for (const chart of drawn) chart.destroy();
   drawn = [];
   const data = document.getElementById("figures");
@@ -36,6 +48,7 @@ function draw(place: HTMLElement, figures: Figures): uPlot {
     stroke: colours.getPropertyValue(`--chart-${place + 1}`).trim(),
     width: 2,
     points: { show: false },
+    value: (_chart: uPlot, figure: number | null) => String(figure ?? ""),
   }));
   const days = ((figures.at[figures.at.length - 1] ?? 0) - (figures.at[0] ?? 0)) / 86_400;
   const chart = new uPlot(
@@ -57,9 +70,6 @@ function draw(place: HTMLElement, figures: Figures): uPlot {
       ],
     },
     [figures.at, ...names.map((name) => figures[name])],
-    place,
-  );
-  new ResizeObserver(() => chart.setSize({ width: place.clientWidth, height: HEIGHT_PX })).observe(
     place,
   );
   return chart;

@@ -30,12 +30,15 @@ pub(super) struct Viewer {
     /// The page they are on, with its query.
     pub here: String,
     pub query: Vec<(String, String)>,
+    /// What was known before anything was read: what comes after it is news to their page.
+    pub news: u64,
 }
 
 impl FromRequestParts<App> for Viewer {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
+        let news = app.news.count().unwrap_or_default();
         let here = parts.uri.path_and_query().map_or("/console", |target| target.as_str());
         let sign_in = || Refusal::SignIn { next: here.to_owned() };
         let token = cookie(&parts.headers, COOKIE).ok_or_else(sign_in)?;
@@ -58,6 +61,7 @@ impl FromRequestParts<App> for Viewer {
             language: language(&parts.headers),
             exchange: exchange.expect("every request has an exchange"),
             here: here.to_owned(),
+            news,
             query: form_urlencoded::parse(query).into_owned().collect(),
         })
     }

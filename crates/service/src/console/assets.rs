@@ -10,11 +10,13 @@ use crate::http::{ApiError, Asset};
 
 const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
+const SVG: &str = "image/svg+xml";
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
-static FILES: LazyLock<[(&str, Asset); 3]> = LazyLock::new(|| {
+static FILES: LazyLock<[(&str, Asset); 4]> = LazyLock::new(|| {
     [
         ("console.css", Asset::new(CSS, include_bytes!("../../assets/console.css"))),
+        ("console.svg", Asset::new(SVG, include_bytes!("../../assets/console.svg"))),
         ("console.js", Asset::new(JS, include_bytes!("../../assets/console.js"))),
         ("uplot.css", Asset::new(CSS, include_bytes!("../../assets/uplot.css"))),
     ]

@@ -276,7 +276,7 @@ fn request_row(app: &App, frame: &Frame, one: LoggedRequest) -> RequestRow {
         call: format!("{} {}", one.method, one.path),
         status: one.status,
         error: one.error.unwrap_or_default(),
-        took: format!("{}.{}\u{a0}ms", one.took_us / 1_000, one.took_us % 1_000 / 100),
+        took: format!("{}\u{a0}ms", frame.tenths(one.took_us / 100)),
         body: one.body,
     }
 }

@@ -59,7 +59,7 @@ pub(super) async fn exceptions(
         reference: line.reference_number.unwrap_or_default(),
         rail: line.rail,
         rail_payment_id: line.rail_payment_id,
-        amount: line.amount.to_string(),
+        amount: frame.centimos(line.amount.get()),
         detail: line.detail,
         at: frame.exact_time(line.created_at),
         acceptable: line.kind == ExceptionKind::Mismatch,

@@ -11,8 +11,8 @@ use super::access::{Viewer, cookie};
 use super::assets;
 use super::texts::Texts;
 use crate::app::App;
-use crate::domain::{Environment, Kwanza, Permission};
-use crate::http::{Exchange, Language, luanda_time, money, page_response, protect};
+use crate::domain::{Environment, Permission};
+use crate::http::{Exchange, Language, centimos, luanda_time, page_response, protect};
 use crate::store::StoreError;
 
 pub(super) const LANGUAGE_COOKIE: &str = "__Host-svc-language";
@@ -23,6 +23,7 @@ pub(super) struct Bare {
     pub t: &'static Texts,
     pub production: bool,
     pub css_url: String,
+    pub icon_url: String,
     pub uplot_css_url: String,
 }
 
@@ -33,6 +34,7 @@ impl Bare {
             t: Texts::of(language),
             production: app.environment == Environment::Production,
             css_url: assets::url("console.css"),
+            icon_url: assets::url("console.svg"),
             uplot_css_url: assets::url("uplot.css"),
         }
     }
@@ -62,7 +64,12 @@ pub(super) struct Frame {
     pub operator: bool,
     pub may_people: bool,
     pub done: &'static str,
+    /// What the sandbox's clock shows, for those who may move it.
+    pub clock: String,
+    /// The page they are on, to come back to.
+    pub here: String,
     pub js_url: String,
+    pub news: u64,
     language: Language,
 }
 
@@ -81,7 +88,15 @@ impl Frame {
             operator: viewer.is_operator(),
             may_people: viewer.may(Permission::ManagePeople),
             done: t.done(viewer.asked("done")),
+            clock: match app.environment {
+                Environment::Sandbox if viewer.may(Permission::Simulate) => {
+                    luanda_time(app.clock.now(), viewer.language)
+                }
+                _ => String::new(),
+            },
+            here: viewer.here.split('?').next().unwrap_or_default().to_owned(),
             js_url: assets::url("console.js"),
+            news: viewer.news,
             language: viewer.language,
         }
     }
@@ -97,23 +112,30 @@ impl Frame {
     /// To the second, where the order of things matters.
     pub(super) fn exact_time(&self, at: Timestamp) -> String {
         let local = jiff::tz::Offset::constant(1).to_datetime(at);
-        local.strftime("%d/%m/%Y %H:%M:%S").to_string()
+        format!("{}{}", self.time(at), local.strftime(":%S"))
     }
 
     pub(super) fn kwanza(&self, amount: i64) -> String {
-        match Kwanza::parse(amount) {
-            Ok(amount) => money(amount, self.language),
-            Err(_) => format!("{amount}\u{a0}Kz"),
-        }
+        self.centimos(amount.saturating_mul(100))
+    }
+
+    pub(super) fn centimos(&self, amount: i64) -> String {
+        centimos(amount, self.language)
     }
 
     /// A share in percent; a dash where there is nothing to share.
-    pub(super) fn percent(part: i64, whole: i64) -> String {
+    pub(super) fn percent(&self, part: i64, whole: i64) -> String {
         if whole == 0 {
             return "–".to_owned();
         }
         let tenths = part.saturating_mul(1_000) / whole;
-        format!("{}.{}\u{a0}%", tenths / 10, tenths % 10)
+        format!("{}\u{a0}%", self.tenths(tenths))
+    }
+
+    /// With the reader's decimal mark.
+    pub(super) fn tenths(&self, tenths: i64) -> String {
+        let mark = if self.language == Language::En { '.' } else { ',' };
+        format!("{}{mark}{}", tenths / 10, tenths % 10)
     }
 }
 

@@ -70,8 +70,8 @@ pub(super) async fn home(
     let page = HomePage {
         period,
         volume: frame.kwanza(together.confirmed_amount),
-        success: Frame::percent(together.confirmed, settled),
-        failing: Frame::percent(together.failures, together.attempts),
+        success: frame.percent(together.confirmed, settled),
+        failing: frame.percent(together.failures, together.attempts),
         lag: milliseconds(together.lag_ms_sum, together.tried),
         lag_max: milliseconds(together.lag_ms_max, i64::from(together.tried > 0)),
         oldest_waiting: oldest.map_or(String::new(), |at| frame.time(at)),

@@ -25,15 +25,21 @@ const LOOKS_SILENT_MAX: u32 = 10;
 /// Then the browser comes again, and proves again who it is.
 const LOOKS_MAX: u32 = 1_200;
 
-pub(super) async fn live(State(app): State<App>, _viewer: Viewer) -> Result<Response, Refusal> {
+pub(super) async fn live(State(app): State<App>, viewer: Viewer) -> Result<Response, Refusal> {
     let turn = STREAMS.try_acquire().map_err(|_| Refusal::Unavailable("too many pages".into()))?;
+    let shown = viewer.asked("seen").parse().ok();
     let (mut sender, body) = Channel::<Bytes>::new(4);
     tokio::spawn(async move {
         let _turn = turn;
-        let mut seen = app.news.count();
+        // What happened between a page and its stream is news as well.
+        let mut seen = shown.or(app.news.count());
         let mut silent = 0;
         for _ in 0..LOOKS_MAX {
             tokio::time::sleep(LOOK_PERIOD).await;
+            // Nothing is sent by it; it fails where the page is gone, and its place is free again.
+            if sender.send_data(Bytes::new()).await.is_err() {
+                return;
+            }
             let now = app.news.count();
             if now.is_none() {
                 return;

@@ -173,7 +173,7 @@ fn attempt(frame: &Frame, attempt: &PaymentAttempt) -> AttemptView {
         id: attempt.id.as_str().to_owned(),
         method: attempt.instrument.method().code(),
         rail: attempt.rail.clone(),
-        state: attempt.state.as_str(),
+        state: frame.t.attempt_state(attempt.state),
         reason: attempt.reason.as_ref().map_or(String::new(), |reason| reason.to_text()),
         instrument,
         at: frame.exact_time(attempt.created_at),
@@ -194,8 +194,10 @@ async fn story(
     let mut story = vec![line(frame, order.created_at, "order", t.story_created.to_owned())];
     for row in app.store.audit_of(reference.as_str()).await? {
         let change = match (&row.before, &row.after) {
-            (Some(before), Some(after)) => format!("{before} → {after}"),
-            (None, Some(after)) => after.clone(),
+            (Some(before), Some(after)) => {
+                format!("{} → {}", t.state_word(before), t.state_word(after))
+            }
+            (None, Some(after)) => t.state_word(after).to_owned(),
             _ => String::new(),
         };
         // A partner need not know who of the service's people it was.

@@ -1,6 +1,6 @@
 //! What the console says, in three languages side by side, so that none falls behind.
 
-use crate::domain::{ExceptionKind, Role, Status};
+use crate::domain::{AttemptState, ExceptionKind, Role, Status};
 use crate::http::Language;
 use crate::store::EventState;
 
@@ -67,8 +67,6 @@ texts! {
     last_30d: "30 dias", "30 days", "30 jours";
     volume: "Volume pago", "Paid volume", "Volume payé";
     orders_made: "Pedidos criados", "Orders created", "Commandes créées";
-    paid: "pagos", "paid", "payées";
-    cancelled: "cancelados", "cancelled", "annulées";
     success_rate: "Taxa de sucesso", "Success rate", "Taux de réussite";
     success_hint: "pagos entre os decididos", "paid among those settled", "payées parmi les réglées";
     webhook_lag: "Espera dos webhooks", "Webhook lag", "Attente des webhooks";
@@ -127,7 +125,7 @@ texts! {
     story_created: "Pedido criado", "Order created", "Commande créée";
     story_event: "Evento para o comerciante", "Event for the merchant", "Événement pour le marchand";
     story_delivery: "Entrega, tentativa", "Delivery, attempt", "Livraison, essai";
-    story_exception: "Dinheiro que não bate", "Money that does not fit", "Argent qui ne correspond pas";
+    story_exception: "Dinheiro que não bate certo", "Money that does not fit", "Argent qui ne correspond pas";
     operator: "operador", "operator", "opérateur";
     action_settle: "Estado mudou", "Status changed", "Statut changé";
     action_attempt_start: "Tentativa de pagamento", "Attempt to pay", "Essai de paiement";
@@ -135,6 +133,16 @@ texts! {
     action_request_cancel: "Cancelamento pedido", "Cancellation asked for", "Annulation demandée";
     action_exception: "Exceção resolvida", "Exception resolved", "Exception résolue";
     action_simulate: "Simulado à mão", "Simulated by hand", "Simulé à la main";
+    attempt_submitted: "enviada", "submitted", "envoyé";
+    attempt_awaiting_payer: "à espera do cliente", "awaiting the payer", "attend le payeur";
+    attempt_unknown: "sem resposta", "unknown", "sans réponse";
+    attempt_issued: "emitida", "issued", "émis";
+    attempt_held: "retida", "held", "retenu";
+    attempt_accepted: "paga", "accepted", "accepté";
+    attempt_rejected: "recusada", "rejected", "refusé";
+    attempt_timed_out: "sem tempo", "timed out", "hors délai";
+    attempt_revoked: "retirada", "revoked", "retiré";
+    attempt_expired: "expirada", "expired", "expiré";
     destinations: "Destinos", "Destinations", "Destinations";
     destination: "Destino", "Destination", "Destination";
     waiting: "À espera", "Waiting", "En attente";
@@ -176,13 +184,13 @@ texts! {
     resolved: "Resolvido", "Resolved", "Résolu";
     keys: "Chaves", "Keys", "Clés";
     client_id: "SVC_CLIENT_ID", "SVC_CLIENT_ID", "SVC_CLIENT_ID";
-    client_secret: "Segredo do cliente", "Client secret", "Secret client";
     webhook_secret: "Segredo dos webhooks", "Webhook secret", "Secret des webhooks";
     publishable_key: "Chave publicável", "Publishable key", "Clé publiable";
     last_used: "Último uso", "Last used", "Dernier usage";
     never: "nunca", "never", "jamais";
     previous_until: "O anterior vale até", "The one before is good until", "Le précédent vaut jusqu’au";
-    rotate: "Trocar", "Rotate", "Renouveler";
+    rotate_client: "Trocar o segredo do cliente", "Rotate the client secret", "Renouveler le secret client";
+    rotate_webhook: "Trocar o segredo dos webhooks", "Rotate the webhook secret", "Renouveler le secret des webhooks";
     rotate_confirm: "Emitir um segredo novo?", "Issue a new secret?", "Émettre un nouveau secret ?";
     overlap_hours: "O anterior vale ainda (horas)", "The one before stays good for (hours)", "Le précédent reste valable (heures)";
     revoke: "Revogar o anterior agora", "Revoke the one before now", "Révoquer le précédent maintenant";
@@ -303,6 +311,26 @@ impl Texts {
             ExceptionKind::Unmatched => self.kind_unmatched,
             ExceptionKind::Reversal => self.kind_reversal,
         }
+    }
+
+    pub(super) fn attempt_state(&self, state: AttemptState) -> &'static str {
+        match state {
+            AttemptState::Submitted => self.attempt_submitted,
+            AttemptState::AwaitingPayer => self.attempt_awaiting_payer,
+            AttemptState::Unknown => self.attempt_unknown,
+            AttemptState::Issued => self.attempt_issued,
+            AttemptState::Held => self.attempt_held,
+            AttemptState::Accepted => self.attempt_accepted,
+            AttemptState::Rejected => self.attempt_rejected,
+            AttemptState::TimedOut => self.attempt_timed_out,
+            AttemptState::Revoked => self.attempt_revoked,
+            AttemptState::Expired => self.attempt_expired,
+        }
+    }
+
+    /// What the history calls a state, in words; anything else stands for itself.
+    pub(super) fn state_word<'a>(&self, word: &'a str) -> &'a str {
+        AttemptState::from_text(word).map_or(word, |state| self.attempt_state(state))
     }
 
     /// An action of the history in words; one without words stands for itself.

@@ -93,12 +93,13 @@ pub(super) async fn webhooks(
 
 fn row(frame: &Frame, line: &EventLine) -> EventRow {
     let waits = line.state == EventState::Queued;
+    let failing = waits && line.failures > 0;
     EventRow {
         id: line.id.as_str().to_owned(),
         reference: line.reference_number.as_str().to_owned(),
         status: line.status.code(),
-        state: if waits && line.failures > 0 { "failing" } else { line.state.as_str() },
-        state_text: frame.t.event_state(line.state),
+        state: if failing { "failing" } else { line.state.as_str() },
+        state_text: if failing { frame.t.state_failing } else { frame.t.event_state(line.state) },
         origin: line.origin.clone(),
         attempts: line.attempts,
         next_attempt: if waits { frame.exact_time(line.next_attempt_at) } else { String::new() },
@@ -141,7 +142,7 @@ async fn destinations(
             waiting: queue.map_or(0, |one| one.waiting),
             oldest: queue.map_or(String::new(), |one| frame.time(one.oldest_at)),
             next_attempt: queue.map_or(String::new(), |one| frame.exact_time(one.next_attempt_at)),
-            taken: Frame::percent(taken, tries.len() as i64),
+            taken: frame.percent(taken, tries.len() as i64),
             latency: match tries.len() {
                 0 => "–".to_owned(),
                 count => format!("{}\u{a0}ms", latency / count as i64),

@@ -9,8 +9,14 @@ use crate::domain::Kwanza;
 
 /// `15.000,00 Kz`, `Kz 15,000`, `15 000 Kz`.
 pub(crate) fn money(amount: Kwanza, language: Language) -> String {
+    centimos(amount.get().saturating_mul(100), language)
+}
+
+/// The same for sums, and for what rails report to the cent.
+pub(crate) fn centimos(centimos: i64, language: Language) -> String {
+    let (whole, cents) = (centimos / 100, centimos % 100);
     let grouped = |separator: char| {
-        let digits = amount.get().to_string();
+        let digits = whole.to_string();
         let mut out = String::new();
         for (place, digit) in digits.chars().enumerate() {
             if place > 0 && (digits.len() - place).is_multiple_of(3) {
@@ -20,10 +26,12 @@ pub(crate) fn money(amount: Kwanza, language: Language) -> String {
         }
         out
     };
-    match language {
-        Language::Pt => format!("{},00\u{a0}Kz", grouped('.')),
-        Language::En => format!("Kz\u{a0}{}", grouped(',')),
-        Language::Fr => format!("{}\u{a0}Kz", grouped('\u{202f}')),
+    match (language, cents) {
+        (Language::Pt, _) => format!("{},{cents:02}\u{a0}Kz", grouped('.')),
+        (Language::En, 0) => format!("Kz\u{a0}{}", grouped(',')),
+        (Language::En, _) => format!("Kz\u{a0}{}.{cents:02}", grouped(',')),
+        (Language::Fr, 0) => format!("{}\u{a0}Kz", grouped('\u{202f}')),
+        (Language::Fr, _) => format!("{},{cents:02}\u{a0}Kz", grouped('\u{202f}')),
     }
 }
 
@@ -67,6 +75,10 @@ mod tests {
         assert_eq!(written(15_000, Language::En), "Kz\u{a0}15,000");
         assert_eq!(written(1_500_000, Language::Fr), "1\u{202f}500\u{202f}000\u{a0}Kz");
         assert_eq!(written(999, Language::Pt), "999,00\u{a0}Kz");
+        assert_eq!(centimos(0, Language::Pt), "0,00\u{a0}Kz");
+        assert_eq!(centimos(900_250, Language::Pt), "9.002,50\u{a0}Kz");
+        assert_eq!(centimos(900_205, Language::En), "Kz\u{a0}9,002.05");
+        assert_eq!(centimos(900_250, Language::Fr), "9\u{202f}002,50\u{a0}Kz");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(crate) use body::{Body, field, read_form, read_json_bytes};
 pub(crate) use browser::{is_foreign, origin_of, own_origin, protect};
 pub(crate) use caller::Caller;
 pub(crate) use error::{ApiError, FieldFault, TokenFault};
-pub(crate) use format::{luanda_time, money, qr};
+pub(crate) use format::{centimos, luanda_time, money, qr};
 pub(crate) use language::Language;
 pub use listener::ListenerError;
 pub(crate) use listener::{Listener, Streaming};

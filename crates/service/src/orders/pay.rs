@@ -153,6 +153,7 @@ async fn call(app: App, rail: Arc<Rail>, order: Order, attempt: PaymentAttempt, 
         }
         stored => stored,
     };
+    app.news.tell();
     match (stored, lane) {
         (Ok(Stepped::Done { announced: true }), Some(lane)) => app.outbox_bell.ring(lane),
         (Ok(_), _) => {}

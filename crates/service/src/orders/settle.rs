@@ -15,6 +15,7 @@ pub async fn settle(app: &App, notice: Notice, request_id: &str) -> Result<Recei
             Received::Changed => {}
             received => {
                 app.metrics.rail_notice(received);
+                app.news.tell();
                 if let Received::Exception(kind) = received {
                     tracing::warn!(
                         kind = kind.as_str(),

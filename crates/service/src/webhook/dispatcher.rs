@@ -230,6 +230,7 @@ impl Dispatcher {
         self.tasks.spawn(async move {
             let only = attempts.iter().map(|(_, attempt)| attempt.clone()).collect();
             let outcome = app.store.record(only).await;
+            app.news.tell();
             Done::Recorded { attempts, outcome }
         });
     }
