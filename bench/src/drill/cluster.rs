@@ -30,6 +30,7 @@ impl Cluster {
             ("unix_socket_directories", ""),
             ("max_connections", "200"),
             ("wal_log_hints", "on"),
+            ("wal_keep_size", "1GB"),
             ("port", &cluster.port.to_string()),
         ])?;
         cluster.start().await?;
@@ -82,9 +83,17 @@ impl Cluster {
 
     /// Comes back as a standby of the one that took over, without what only it had.
     pub(super) async fn come_back_behind(&self, primary: &Self) -> anyhow::Result<()> {
-        // What was open when it was killed is finished first; pg_rewind wants a clean end.
+        // Before its first checkpoint the new primary's files still speak of the old timeline.
+        psql(&primary.url("postgres"), "checkpoint").await?;
         let source = format!("host=127.0.0.1 port={} user=svc dbname=postgres", primary.port);
-        self.run("pg_rewind", &["--no-sync", "-D", &self.data(), "--source-server", &source]).await?;
+        let (data, pid) = (self.data(), self.home.join("data/postmaster.pid"));
+        let rewind = ["--no-sync", "-D", &data, "--source-server", &source];
+        // Its other processes may take a moment to see that the first one is dead.
+        until("the old primary is rewound", async || {
+            let _ = std::fs::remove_file(&pid);
+            self.run("pg_rewind", &rewind).await.is_ok()
+        })
+        .await?;
         let signal = self.home.join("data/standby.signal");
         std::fs::write(&signal, "")?;
         own(&signal).await?;
