@@ -167,7 +167,8 @@ impl Server {
 }
 
 pub(crate) async fn signal(pid: u32, name: &str) -> anyhow::Result<()> {
-    let status = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().await?;
+    let status =
+        Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().await?;
     ensure!(status.success(), "kill -{name} {pid}");
     Ok(())
 }

@@ -27,7 +27,7 @@ pub(super) async fn leaps(setting: &Setting) -> anyhow::Result<Ledger> {
     let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
     let environment = shim.environment();
     let server = Server::serve_in(&environment, &data.url, &MORE).await?;
-    let caller = crowd.callers_at(&[server.target.address.clone()]).await?.remove(0);
+    let caller = crowd.callers_at(std::slice::from_ref(&server.target.address)).await?.remove(0);
     caller.create("waiting", &crowd.merchant().url()).await?;
     // Begun before the first leap, with tokens of an hour.
     let work = crowd.begin(&[&server.target.address]).await?;
@@ -48,7 +48,8 @@ pub(super) async fn leaps(setting: &Setting) -> anyhow::Result<Ledger> {
 /// SIGSTOP for longer than a lease, then SIGCONT, with another node beside it (fault F41).
 pub(super) async fn pause(setting: &Setting) -> anyhow::Result<Ledger> {
     let long = Duration::from_secs(setting.either(12, 40));
-    let mut ledger = Ledger::new(format!("Pause: one of two nodes stands still for {} s", long.as_secs()));
+    let mut ledger =
+        Ledger::new(format!("Pause: one of two nodes stands still for {} s", long.as_secs()));
     let data = Data::fresh(Engine::Postgres, "pause").await?;
     let stopped = Server::serve(&data, &MORE).await?;
     let beside = Server::serve(&data, &MORE).await?;

@@ -92,7 +92,10 @@ impl Crowd {
     }
 
     /// One caller for each of these addresses.
-    pub(super) async fn callers_at(&self, addresses: &[String]) -> anyhow::Result<Vec<Arc<Caller>>> {
+    pub(super) async fn callers_at(
+        &self,
+        addresses: &[String],
+    ) -> anyhow::Result<Vec<Arc<Caller>>> {
         let mut callers = Vec::new();
         for address in addresses {
             callers.push(Arc::new(self.partner.caller(address).await?));
@@ -205,7 +208,8 @@ async fn compare(
             continue;
         };
         stored_orders += 1;
-        let differs = promised.created.get(id).is_some_and(|answered| *answered != stored.reference);
+        let differs =
+            promised.created.get(id).is_some_and(|answered| *answered != stored.reference);
         broken.other_reference += u64::from(differs);
         let differs = promised.settled.get(id).is_some_and(|answered| *answered != stored.status);
         broken.taken_back += u64::from(differs);
@@ -213,7 +217,7 @@ async fn compare(
         let last = events.last().map(|event| event.status.as_str());
         broken.not_told += u64::from(!events.iter().any(|event| event.status == stored.status));
         let wrong = |event: &&Heard| event.status != "PEN" && event.status != stored.status;
-        broken.told_wrong += u64::from(events.iter().any(|event| wrong(event)));
+        broken.told_wrong += u64::from(events.iter().any(wrong));
         broken.told_stale += u64::from(last.is_some_and(|last| last != stored.status));
         broken.reference_twice += u64::from(!references.insert(stored.reference));
     }

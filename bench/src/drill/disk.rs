@@ -32,7 +32,7 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
         until_more(&crowd).await?;
         shim.fill_disk(true)?;
         work.stop().await;
-        let caller = &crowd.callers_at(&[server.target.address.clone()]).await?[0];
+        let caller = &crowd.callers_at(std::slice::from_ref(&server.target.address)).await?[0];
         let (status, answer) =
             caller.try_create(&format!("full-{number}"), &crowd.merchant().url()).await?;
         wrong += u64::from(status != 503 || answer["error"] != "storage_unavailable");
@@ -44,7 +44,11 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
     }
     ledger.never("full: creates not answered 503 storage_unavailable", wrong);
     ledger.never("full: orders that could not be read", unread);
-    ledger.promise("full: slowest return to work", ms(slowest), slowest <= RESUMED_MAX);
+    ledger.promise(
+        "full: slowest return to work",
+        ms(slowest),
+        slowest <= RESUMED_MAX + setting.slack(),
+    );
 
     let (mut slowest, mut well) = (Duration::ZERO, 0);
     for _ in 0..times {
@@ -60,10 +64,16 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
         shim.break_syncs(0)?;
         server = Server::serve_in(&environment, &data.url, &MORE).await?;
     }
-    ledger.promise("no sync: the service ended within", ms(slowest), slowest <= ENDED_MAX);
+    ledger.promise(
+        "no sync: the service ended within",
+        ms(slowest),
+        slowest <= ENDED_MAX + setting.slack(),
+    );
     ledger.never("no sync: ended as if all were well", well);
-    until("it answers", async || crowd.callers_at(&[server.target.address.clone()]).await.is_ok())
-        .await?;
+    until("it answers", async || {
+        crowd.callers_at(std::slice::from_ref(&server.target.address)).await.is_ok()
+    })
+    .await?;
     crowd.judge(&data, &server, &mut ledger).await?;
     Ok(ledger)
 }

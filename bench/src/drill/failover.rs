@@ -38,7 +38,11 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
         std::mem::swap(&mut primary, &mut standby);
     }
     work.stop().await;
-    ledger.promise("slowest return to work after a kill", ms(slowest), slowest <= RESUMED_MAX);
+    ledger.promise(
+        "slowest return to work after a kill",
+        ms(slowest),
+        slowest <= RESUMED_MAX + setting.slack(),
+    );
     crowd.judge(&data, &server, &mut ledger).await?;
     Ok(ledger)
 }

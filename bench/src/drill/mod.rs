@@ -10,11 +10,13 @@ mod ledger;
 mod network;
 mod nodes;
 mod power;
+mod pressure;
 mod proxy;
 mod shim;
 mod trace;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::ValueEnum;
 
@@ -59,6 +61,10 @@ enum Drill {
     Failover,
     /// Three nodes; one dies, one is cut off
     Nodes,
+    /// Thousands of connections that waste time
+    SlowClients,
+    /// Five times the callers
+    Overload,
 }
 
 /// How long and with which numbers.
@@ -70,6 +76,11 @@ struct Setting {
 impl Setting {
     fn either<T>(&self, short: T, full: T) -> T {
         if self.short { short } else { full }
+    }
+
+    /// The short form runs beside other tests on a busy machine: limits of time are wider there.
+    fn slack(&self) -> Duration {
+        self.either(Duration::from_secs(15), Duration::ZERO)
     }
 }
 
@@ -92,6 +103,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
             Drill::Network => network::run(&setting).await?,
             Drill::Failover => failover::run(&setting).await?,
             Drill::Nodes => nodes::run(&setting).await?,
+            Drill::SlowClients => pressure::slow_clients(&setting).await?,
+            Drill::Overload => pressure::overload(&setting).await?,
         };
         println!("{}", ledger.table());
         text += &format!("{}\n", ledger.table());

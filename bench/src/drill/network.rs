@@ -29,7 +29,7 @@ pub(super) async fn restarts(setting: &Setting) -> anyhow::Result<Ledger> {
         slowest = slowest.max(until_more(&crowd).await?);
     }
     work.stop().await;
-    ledger.promise("slowest return to work", ms(slowest), slowest <= RESUMED_MAX);
+    ledger.promise("slowest return to work", ms(slowest), slowest <= RESUMED_MAX + setting.slack());
     crowd.judge(&data, &server, &mut ledger).await?;
     Ok(ledger)
 }
@@ -60,7 +60,11 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
             proxy.becomes(Weather::Fair);
             slowest = slowest.max(until_more(&crowd).await?);
         }
-        ledger.promise(&format!("work resumed {name}"), ms(slowest), slowest <= RESUMED_MAX);
+        ledger.promise(
+            &format!("work resumed {name}"),
+            ms(slowest),
+            slowest <= RESUMED_MAX + setting.slack(),
+        );
     }
     work.stop().await;
     crowd.judge(&data, &server, &mut ledger).await?;

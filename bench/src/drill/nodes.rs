@@ -47,7 +47,8 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
     killed.kill().await?;
     network.becomes(Weather::BlackHole);
     let taken = until_taken_over(&data).await?;
-    ledger.promise("what both held was taken over after", ms(taken), taken <= TAKEN_OVER_MAX);
+    let in_time = taken <= TAKEN_OVER_MAX + setting.slack();
+    ledger.promise("what both held was taken over after", ms(taken), in_time);
     network.becomes(Weather::Reset);
     network.becomes(Weather::Fair);
     until_more(&crowd).await?;

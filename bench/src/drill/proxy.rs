@@ -71,7 +71,8 @@ async fn connect(caller: TcpStream, target: String, weather: watch::Receiver<Wea
     let _ = (caller.set_nodelay(true), called.set_nodelay(true));
     let ((from_caller, to_caller), (from_called, to_called)) =
         (caller.into_split(), called.into_split());
-    let answers = Arc::new(AtomicU64::new(mix(u64::from(to_caller.local_addr().map_or(0, |a| a.port())))));
+    let answers =
+        Arc::new(AtomicU64::new(mix(u64::from(to_caller.local_addr().map_or(0, |a| a.port())))));
     // Whichever way ends first, both do.
     tokio::select! {
         () = carry(from_caller, to_called, weather.clone(), None) => {}
@@ -106,7 +107,7 @@ async fn carry(
             }
             (Weather::Slow(by), _) => tokio::time::sleep(by).await,
             (Weather::LosesAnswers(one_in), Some(seen))
-                if mix(seen.fetch_add(1, Ordering::Relaxed)) % one_in == 0 =>
+                if mix(seen.fetch_add(1, Ordering::Relaxed)).is_multiple_of(one_in) =>
             {
                 return;
             }

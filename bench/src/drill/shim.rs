@@ -60,4 +60,3 @@ impl Shim {
         Ok(control.write_all_at(value, offset)?)
     }
 }
-

@@ -10,10 +10,21 @@ pub(super) const FILES: [&str; 2] = ["svc.db", "svc.db-wal"];
 pub(super) enum Happening {
     /// The service was started.
     Started,
-    Written { file: usize, offset: usize, bytes: Vec<u8> },
-    Truncated { file: usize, size: usize },
-    SyncBegun { file: usize },
-    SyncEnded { file: usize },
+    Written {
+        file: usize,
+        offset: usize,
+        bytes: Vec<u8>,
+    },
+    Truncated {
+        file: usize,
+        size: usize,
+    },
+    SyncBegun {
+        file: usize,
+    },
+    SyncEnded {
+        file: usize,
+    },
     /// Sent to a caller or a merchant.
     Sent(Vec<u8>),
 }
