@@ -1,5 +1,6 @@
 //! A merchant that writes down everything it hears, for drills.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use axum::extract::State;
@@ -35,6 +36,13 @@ impl Merchant {
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}/hook", self.address)
+    }
+
+    /// Deliveries of an event that was heard before.
+    pub(crate) fn repeated(&self) -> u64 {
+        let heard = self.heard.lock().expect("no holder panics");
+        let ids: HashSet<_> = heard.iter().map(|event| &event.id).collect();
+        (heard.len() - ids.len()) as u64
     }
 
     pub(crate) fn heard(&self) -> Vec<Heard> {

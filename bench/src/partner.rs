@@ -76,6 +76,17 @@ pub(crate) struct Caller {
 impl Caller {
     /// The reference that was answered.
     pub(crate) async fn create(&self, id: &str, webhook_url: &str) -> anyhow::Result<String> {
+        let (status, answer) = self.try_create(id, webhook_url).await?;
+        ensure!(status == 200, "a creation was answered {status}: {answer}");
+        text(&answer["data"]["referenceNumber"])
+    }
+
+    /// Status and body, whatever they are.
+    pub(crate) async fn try_create(
+        &self,
+        id: &str,
+        webhook_url: &str,
+    ) -> anyhow::Result<(u16, Value)> {
         let info = json!({
             "returnUrl": "https://shop.example.ao/ok", "cancelUrl": "https://shop.example.ao/no",
             "webhookUrl": webhook_url,
@@ -85,8 +96,8 @@ impl Caller {
             "applicationUUID": self.application_uuid, "quantity": 1,
             "additionalInfo": info.to_string(),
         });
-        let answer = self.post("/svcpartner/createPaymentOrder", &body).await?;
-        text(&answer["data"]["referenceNumber"])
+        let path = "/svcpartner/createPaymentOrder";
+        self.call("POST", path, "application/json", body.to_string()).await
     }
 
     /// The status that was answered.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -27,6 +27,11 @@ pub(crate) struct Data {
 }
 
 impl Data {
+    /// A database that somebody else keeps.
+    pub(crate) fn at(url: String) -> Self {
+        Self { url, directory: None }
+    }
+
     pub(crate) async fn fresh(engine: Engine, name: &str) -> anyhow::Result<Self> {
         match engine {
             Engine::Sqlite => {
@@ -47,6 +52,13 @@ impl Data {
                 Ok(Self { url: format!("{base}/{database}"), directory: None })
             }
         }
+    }
+}
+
+impl Data {
+    /// Where SQLite's files are.
+    pub(crate) fn directory(&self) -> anyhow::Result<&Path> {
+        self.directory.as_deref().context("only SQLite has a directory")
     }
 }
 
@@ -92,9 +104,30 @@ impl Server {
 
     /// The service alone.
     pub(crate) async fn serve(data: &Data, more: &[&str]) -> anyhow::Result<Self> {
+        Self::serve_in(&[], &data.url, more).await
+    }
+
+    /// The service in an environment of its own.
+    pub(crate) async fn serve_in(
+        environment: &[(&str, &Path)],
+        database: &str,
+        more: &[&str],
+    ) -> anyhow::Result<Self> {
         let mut command = Command::new(own_directory()?.join("svc"));
-        command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--database", &data.url]);
+        command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--database", database]);
+        command.envs(environment.iter().copied());
         Self::start(command.args(more)).await
+    }
+
+    /// Asks it to end, and waits until it has; how it ended.
+    pub(crate) async fn stop(mut self) -> anyhow::Result<std::process::ExitStatus> {
+        signal(self.pid()?, "TERM").await?;
+        Ok(self.child.wait().await?)
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) async fn ended(&mut self) -> anyhow::Result<std::process::ExitStatus> {
+        Ok(self.child.wait().await?)
     }
 
     /// kill -9, and wait until it is gone.
@@ -128,9 +161,16 @@ impl Server {
         cpu_ticks_of(self.pid()?)
     }
 
-    fn pid(&self) -> anyhow::Result<u32> {
+    pub(crate) fn pid(&self) -> anyhow::Result<u32> {
         self.child.id().context("the server has ended")
     }
+}
+
+pub(crate) async fn signal(pid: u32, name: &str) -> anyhow::Result<()> {
+    let status =
+        Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().await?;
+    ensure!(status.success(), "kill -{name} {pid}");
+    Ok(())
 }
 
 /// Resident memory of a process in bytes.

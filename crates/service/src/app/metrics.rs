@@ -21,6 +21,7 @@ pub struct Metrics {
     pub token_failures: Counter,
     pub outbox_depth: Gauge,
     pub outbox_oldest_age: Gauge,
+    pub clock_leap: Gauge,
     webhook_attempts: [Counter; WEBHOOK_OUTCOMES.len()],
     webhook_durations: Histogram,
     pub webhook_first_attempt_lag: Histogram,
@@ -107,6 +108,7 @@ impl Metrics {
                 recorder.register_counter(&key, &META)
             }),
             outbox_oldest_age: gauge("svc_outbox_oldest_age_seconds"),
+            clock_leap: gauge("svc_clock_leap_seconds"),
             webhook_attempts: WEBHOOK_OUTCOMES.map(|outcome| {
                 let labels = vec![Label::from_static_parts("outcome", outcome)];
                 let key = Key::from_parts("svc_webhook_attempts_total", labels);
@@ -217,6 +219,10 @@ fn describe(recorder: &PrometheusRecorder) {
     let gauges = [
         ("svc_outbox_depth", "Events waiting for delivery."),
         ("svc_outbox_oldest_age_seconds", "Age of the oldest event waiting for delivery."),
+        (
+            "svc_clock_leap_seconds",
+            "How far the machine's clock has leapt from the time that the service goes by.",
+        ),
         ("svc_webhooks_in_flight", "Webhooks being sent."),
         ("svc_webhook_breakers_open", "Destinations that do not answer and only get probes."),
     ];

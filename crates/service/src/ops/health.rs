@@ -32,5 +32,6 @@ pub(super) async fn metrics(State(app): State<App>) -> impl IntoResponse {
         app.metrics.outbox_depth.set(stats.queued as f64);
         app.metrics.outbox_oldest_age.set(age_ms.max(0) as f64 / 1_000.0);
     }
+    app.metrics.clock_leap.set(app.clock.leap().as_secs_f64());
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics.render())
 }

@@ -180,7 +180,13 @@ async fn write_log(app: &App) -> Result<(), StoreError> {
 
 /// Deadlines, attempts to follow, queues of rails: whatever the clock brings.
 async fn watch_the_clock(app: App) {
+    let mut leapt = false;
     loop {
+        let leap = app.clock.leap();
+        if leapt == leap.is_zero() {
+            leapt = !leapt;
+            tell_leap(leap);
+        }
         if let Err(fault) = orders::begin_due(&app).await {
             tracing::warn!(%fault, "deadlines wait: the database is not available");
         }
@@ -190,6 +196,18 @@ async fn watch_the_clock(app: App) {
             Ok(ahead) => app.clock.be_ahead_by(ahead),
             Err(fault) => tracing::debug!(%fault, "the clock could not be compared"),
         }
+    }
+}
+
+fn tell_leap(leap: SignedDuration) {
+    if leap.is_zero() {
+        tracing::warn!("the machine's clock is right again");
+    } else {
+        let seconds = leap.as_secs();
+        tracing::error!(
+            seconds,
+            "the machine's clock has leapt and is not followed: if it is right now, restart the service"
+        );
     }
 }
 

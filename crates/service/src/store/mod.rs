@@ -166,7 +166,9 @@ macro_rules! engine {
     ($self:ident.$method:ident($($argument:expr),*)) => {
         match &$self.engine {
             Engine::Sqlite(engine) => engine.$method($($argument),*).await,
-            Engine::Postgres(engine) => engine.$method($($argument),*).await,
+            Engine::Postgres(engine) => {
+                $crate::store::postgres::in_time(engine.$method($($argument),*)).await
+            }
         }
     };
 }
@@ -441,7 +443,11 @@ impl Store {
 
     /// Resolves when this store can never commit again and the process should end (F5).
     pub async fn broken(&self) {
-        engine!(self.broken());
+        match &self.engine {
+            Engine::Sqlite(engine) => engine.broken().await,
+            // A lost server comes back: this engine is never beyond repair.
+            Engine::Postgres(_) => std::future::pending().await,
+        }
     }
 
     /// A consistent copy while the service runs. PostgreSQL has its own tools for that.

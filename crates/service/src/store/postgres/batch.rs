@@ -16,6 +16,9 @@ const QUEUE_MAX: usize = 8_192;
 /// Tries of one batch when the database says "again, please".
 const TRIES_MAX: u32 = 5;
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
+/// A little longer than the server gives a statement: a network that swallows answers, or a standby
+/// that a commit waits for, must not hold a worker.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// One kind of call that can be made for many callers in one transaction.
 ///
@@ -48,11 +51,11 @@ impl<B: Batch> Batched<B> {
             let (pool, waiting, batch_size) =
                 (pool.clone(), Arc::clone(&waiting), batch_size.clone());
             tokio::spawn(async move {
-                let mut calls = Vec::with_capacity(batch_max);
+                let (mut calls, mut held) = (Vec::with_capacity(batch_max), Held::default());
                 while waiting.lock().await.recv_many(&mut calls, batch_max).await > 0 {
                     batch_size.record(calls.len() as f64);
                     let (items, replies): (Vec<_>, Vec<_>) = calls.drain(..).unzip();
-                    answer_all::<B>(&pool, &items, replies).await;
+                    answer_all::<B>(&pool, &mut held, &items, replies).await;
                 }
             });
         }
@@ -73,12 +76,16 @@ pub(super) fn column<'a, T, V>(items: &'a [T], value: impl Fn(&'a T) -> V) -> Ve
     items.iter().map(value).collect()
 }
 
+/// A worker's own connection, while it is good: one of the pool is asked for a sign of life first.
+type Held = Option<Client>;
+
 async fn answer_all<B: Batch>(
     pool: &Pool,
+    held: &mut Held,
     items: &[B::Item],
     replies: Vec<oneshot::Sender<Result<B::Answer>>>,
 ) {
-    match run_until_told::<B>(pool, items).await {
+    match run_until_told::<B>(pool, held, items).await {
         Ok(answers) => {
             assert_eq!(answers.len(), items.len(), "a batch answers each of its members");
             for (reply, answer) in replies.into_iter().zip(answers) {
@@ -88,7 +95,7 @@ async fn answer_all<B: Batch>(
         // Statements are written not to fail on data. Should one do so, only its own caller pays.
         Err(fault) if fault.is_about_data() && items.len() > 1 => {
             for (item, reply) in items.iter().zip(replies) {
-                let alone = run_until_told::<B>(pool, std::slice::from_ref(item)).await;
+                let alone = run_until_told::<B>(pool, held, std::slice::from_ref(item)).await;
                 let answer = alone.map(|mut answers| answers.remove(0)).map_err(StoreError::from);
                 let _ = reply.send(answer);
             }
@@ -105,20 +112,39 @@ async fn answer_all<B: Batch>(
 /// Again while the database says "again, please".
 pub(super) async fn run_until_told<B: Batch>(
     pool: &Pool,
+    held: &mut Held,
     items: &[B::Item],
 ) -> std::result::Result<Vec<B::Answer>, Fault> {
     let mut tries = 1;
     loop {
-        let outcome = match pool.get().await {
-            Ok(mut db) => B::run(&mut db, items).await,
-            Err(fault) => Err(fault.into()),
-        };
-        match outcome {
+        match run_once::<B>(pool, held, items).await {
             Err(fault) if fault.is_passing() && tries < TRIES_MAX => {
                 tokio::time::sleep(RETRY_PAUSE * tries).await;
                 tries += 1;
             }
             told => return told,
+        }
+    }
+}
+
+async fn run_once<B: Batch>(
+    pool: &Pool,
+    held: &mut Held,
+    items: &[B::Item],
+) -> std::result::Result<Vec<B::Answer>, Fault> {
+    let mut db = match held.take().filter(|db| !db.is_closed()) {
+        Some(db) => db,
+        None => pool.get().await?,
+    };
+    match tokio::time::timeout(ANSWER_TIMEOUT, B::run(&mut db, items)).await {
+        Ok(outcome) => {
+            *held = Some(db);
+            outcome
+        }
+        Err(_) => {
+            // Whoever comes next must not wait for this one's answer.
+            drop(Client::take(db));
+            Err(StoreError::Unavailable("the database did not answer in time".into()).into())
         }
     }
 }

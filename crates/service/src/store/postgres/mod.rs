@@ -29,7 +29,7 @@ mod migrations {
     refinery::embed_migrations!("src/store/migrations/postgres");
 }
 
-const CONNECTIONS_MAX: usize = 12;
+const CONNECTIONS_MAX: usize = 14;
 /// Few writers make large batches: each commit then carries more orders.
 const WRITERS: usize = 2;
 const READERS: usize = 2;
@@ -38,6 +38,8 @@ const POOL_TIMEOUT: Duration = Duration::from_secs(1);
 /// A peer that no longer answers is given up, even when the network says nothing.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
 const STATEMENT_TIMEOUT_MS: u32 = 3_000;
+/// For a whole call, whatever it waits for.
+const CALL_TIMEOUT: Duration = Duration::from_secs(8);
 /// Every statement of ours finds its rows by an index. A plan that was made while the tables had no
 /// statistics must not read them whole, and would until they have.
 const BY_INDEX: &str = "-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off";
@@ -136,11 +138,13 @@ impl Postgres {
         let db = self.client().await?;
         db.simple_query("select 1").await.map(drop).map_err(|fault| Fault::from(fault).into())
     }
+}
 
-    /// A lost server comes back, so this engine is never beyond repair.
-    pub(super) async fn broken(&self) {
-        std::future::pending::<()>().await;
-    }
+/// A call ends, also when the network swallows the answer; its connection is tried before it is used
+/// again.
+pub(super) async fn in_time<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
+    let late = |_| Err(StoreError::Unavailable("the database did not answer in time".into()));
+    tokio::time::timeout(CALL_TIMEOUT, call).await.unwrap_or_else(late)
 }
 
 /// Whatever can go wrong on the way to the database.
@@ -216,7 +220,7 @@ fn connect(url: &str) -> Result<Pool> {
     let manager = Manager::from_config(
         config,
         MakeRustlsConnect::new(tls()?),
-        ManagerConfig { recycling_method: RecyclingMethod::Fast },
+        ManagerConfig { recycling_method: RecyclingMethod::Verified },
     );
     Pool::builder(manager)
         .max_size(CONNECTIONS_MAX)

@@ -106,7 +106,7 @@ impl Postgres {
     }
 
     pub(in crate::store) async fn record(&self, attempts: Vec<Attempt>) -> Result<Vec<Recorded>> {
-        Ok(run_until_told::<Records>(&self.pool, &attempts).await?)
+        Ok(run_until_told::<Records>(&self.pool, &mut None, &attempts).await?)
     }
 
     pub(in crate::store) async fn give_back(

@@ -1,0 +1,48 @@
+//! The primary is killed, its synchronous standby takes over, the old one comes back behind it.
+
+use std::time::{Duration, Instant};
+
+use super::cluster::Cluster;
+use super::crowd::Crowd;
+use super::network::{ms, until_more};
+use super::{Ledger, Setting};
+use crate::process::{Data, Server, psql};
+
+const CALLERS: u64 = 8;
+/// Writes go on within this, from the kill on and without a restart of the service (goal G11).
+const RESUMED_MAX: Duration = Duration::from_secs(10);
+
+#[expect(clippy::disallowed_methods, reason = "a drill measures real time")]
+pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
+    let times = setting.either(2, 30);
+    let mut ledger = Ledger::new(format!("Failover of PostgreSQL, {times} times under load"));
+    let mut primary = Cluster::start_new("one").await?;
+    psql(&primary.url("postgres"), "create database svc").await?;
+    let mut standby = Cluster::start_standby_of(&primary, "two").await?;
+    primary.wait_for_standby().await?;
+    let both = format!("127.0.0.1:{},127.0.0.1:{}", primary.port, standby.port);
+    let data = Data::at(format!("postgres://svc@{both}/svc"));
+    let server = Server::serve(&data, &["--private-webhook-targets"]).await?;
+    let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
+    let work = crowd.begin(&[&server.target.address]).await?;
+    let mut slowest = Duration::ZERO;
+    for _ in 0..times {
+        until_more(&crowd).await?;
+        let killed = Instant::now();
+        primary.kill().await?;
+        standby.promote().await?;
+        until_more(&crowd).await?;
+        slowest = slowest.max(killed.elapsed());
+        primary.come_back_behind(&standby).await?;
+        standby.wait_for_standby().await?;
+        std::mem::swap(&mut primary, &mut standby);
+    }
+    work.stop().await;
+    ledger.promise(
+        "slowest return to work after a kill",
+        ms(slowest),
+        slowest <= RESUMED_MAX + setting.slack(),
+    );
+    crowd.judge(&data, &server, &mut ledger).await?;
+    Ok(ledger)
+}

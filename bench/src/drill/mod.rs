@@ -1,0 +1,119 @@
+//! Faults on purpose, and a ledger of what was promised and kept. `bench/drill` builds and starts it.
+
+mod clock;
+mod cluster;
+mod crash;
+mod crowd;
+mod disk;
+mod failover;
+mod ledger;
+mod network;
+mod nodes;
+mod power;
+mod pressure;
+mod proxy;
+mod shim;
+mod trace;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use crate::{Engine, report};
+use ledger::Ledger;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Which drills; all of them if none is named
+    #[arg(value_enum)]
+    which: Vec<Drill>,
+    /// The lengths that `./test` runs
+    #[arg(long)]
+    short: bool,
+    /// Chooses the moments and the orders; printed, so that a run can be repeated
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the ledgers to this file, as Markdown
+    #[arg(long)]
+    report: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Drill {
+    /// kill -9 in a loop, on SQLite
+    CrashSqlite,
+    /// kill -9 in a loop, on PostgreSQL
+    CrashPostgres,
+    /// Power cuts: unsynced writes are dropped, kept or torn
+    Power,
+    /// A full disk, and a sync that fails
+    Disk,
+    /// The machine's clock is set wrong
+    Clock,
+    /// A node stands still (SIGSTOP)
+    Pause,
+    /// PostgreSQL restarts
+    Restarts,
+    /// A bad network between the service and PostgreSQL
+    Network,
+    /// The primary dies, its standby takes over
+    Failover,
+    /// Three nodes; one dies, one is cut off
+    Nodes,
+    /// Thousands of connections that waste time
+    SlowClients,
+    /// Five times the callers
+    Overload,
+}
+
+/// How long and with which numbers.
+struct Setting {
+    short: bool,
+    seed: u64,
+}
+
+impl Setting {
+    fn either<T>(&self, short: T, full: T) -> T {
+        if self.short { short } else { full }
+    }
+
+    /// The short form runs beside other tests on a busy machine: limits of time are wider there.
+    fn slack(&self) -> Duration {
+        self.either(Duration::from_secs(15), Duration::ZERO)
+    }
+}
+
+pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
+    let setting = Setting { short: args.short, seed: args.seed };
+    let which = if args.which.is_empty() { Drill::value_variants() } else { &args.which };
+    let basis = format!("Seed {}{}.", args.seed, if args.short { ", the short form" } else { "" });
+    let mut text = report::heading("Drills", &basis);
+    let mut broken = 0;
+    for drill in which {
+        eprintln!("==> {drill:?} …");
+        let ledger = match drill {
+            Drill::CrashSqlite => crash::run(Engine::Sqlite, &setting).await?,
+            Drill::CrashPostgres => crash::run(Engine::Postgres, &setting).await?,
+            Drill::Power => power::run(&setting).await?,
+            Drill::Disk => disk::run(&setting).await?,
+            Drill::Clock => clock::leaps(&setting).await?,
+            Drill::Pause => clock::pause(&setting).await?,
+            Drill::Restarts => network::restarts(&setting).await?,
+            Drill::Network => network::run(&setting).await?,
+            Drill::Failover => failover::run(&setting).await?,
+            Drill::Nodes => nodes::run(&setting).await?,
+            Drill::SlowClients => pressure::slow_clients(&setting).await?,
+            Drill::Overload => pressure::overload(&setting).await?,
+        };
+        println!("{}", ledger.table());
+        text += &format!("{}\n", ledger.table());
+        broken += u64::from(!ledger.is_kept());
+    }
+    if let Some(path) = &args.report {
+        std::fs::write(path, text)?;
+    }
+    anyhow::ensure!(broken == 0, "FAILED: {broken} of {} drills broke a promise", which.len());
+    println!("PASSED: every promise of {} drills was kept.", which.len());
+    Ok(())
+}
