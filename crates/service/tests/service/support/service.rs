@@ -113,6 +113,16 @@ impl TestService {
         self.database.count(table).await
     }
 
+    /// The one number a query gives.
+    pub(crate) async fn number(&self, query: &str) -> i64 {
+        self.database.number(query).await
+    }
+
+    /// Whether these bytes stand anywhere in the database.
+    pub(crate) async fn holds(&self, text: &str) -> bool {
+        self.database.holds(text).await
+    }
+
     pub(crate) async fn get(&self, target: &str) -> Answer {
         self.call(Method::GET, target, &[], "").await
     }
