@@ -53,6 +53,8 @@ async fn every_action_is_allowed_or_refused_by_role(database: TestDatabase) {
             let person = world.person(&format!("colleague-of-{login}"), of, Role::Reader).await;
             let viewer = world.enter(&login, of, role).await;
             for (permission, verb, target, form) in actions(&world, person).await {
+                // What was sent again has arrived again.
+                world.until_delivered().await;
                 let before = world.state_of_loja().await;
                 let history = world.service.count("audit").await;
                 let form = form.replace("NEW", &format!("new-{login}"));
@@ -71,7 +73,6 @@ async fn every_action_is_allowed_or_refused_by_role(database: TestDatabase) {
                 }
                 tried += 1;
             }
-            world.until_delivered().await;
         }
     }
     assert_eq!(tried, 2 * 4 * 13);

@@ -201,6 +201,8 @@ async fn what_is_anothers_looks_like_what_does_not_exist(database: TestDatabase)
                 _ => world.post(&stranger, &target, EVERY_FIELD).await,
             };
             let request_id = answer.header("x-request-id").unwrap().to_owned();
+            // A number of few digits stands in every page.
+            let id = if id.len() < 5 { "no such text" } else { id };
             let text = answer.text.replace(&request_id, "").replace(id, "");
             (answer.status, text)
         };
