@@ -128,8 +128,9 @@ async fn check(
     seal: &AuditSeal,
     verdict: &mut Verdict,
 ) -> Result<(), StoreError> {
-    // Numbers begin with one; whatever was put before that was not there.
-    let after = before.map_or(i64::MIN, |seal| seal.last_id);
+    let after = before.map_or(0, |seal| seal.last_id);
+    // Numbers begin with one; whatever stands before that was put there.
+    let strays = if before.is_none() { app.store.count_audit_before_first().await? } else { 0 };
     let (intact, found) = match app.store.audit_rows(after, seal.last_id, 2 * ROWS_MAX).await {
         Ok(rows) => {
             let found = i64::try_from(rows.len()).unwrap_or(i64::MAX);
@@ -142,12 +143,13 @@ async fn check(
         }
         Err(fault) => return Err(fault),
     };
+    let found = found + strays;
     verdict.rows += found;
     verdict.seals += 1;
-    if !intact {
+    if !intact || strays > 0 {
         verdict.faults.push(Fault::Rows {
             seal: seal.id,
-            after_id: after.max(0),
+            after_id: after,
             last_id: seal.last_id,
             sealed: seal.covered,
             found,

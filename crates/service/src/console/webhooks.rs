@@ -288,7 +288,8 @@ pub(super) async fn recover(
         Scope::Applications(own) => own.iter().copied().map(Some).collect(),
     };
     for application in applications {
-        for state in [EventState::Exhausted, EventState::Queued] {
+        // Those that wait first: what was given up joins them.
+        for state in [EventState::Queued, EventState::Exhausted] {
             let filter = EventFilter {
                 application,
                 state: Some(state),
