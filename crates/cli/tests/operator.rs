@@ -1,5 +1,6 @@
 //! `svc operator`: who may sign in to the console, while the service runs and while it is stopped.
 
+#[expect(dead_code, reason = "people need a part of it")]
 mod support;
 #[macro_use]
 #[path = "support/engines.rs"]
@@ -85,6 +86,7 @@ fn a_link_signs_in_while_the_service_runs_and_a_disabled_person_is_out(place: &P
 }
 
 fn what_is_wrong_is_told_with_exit_code_1(place: &Place) {
+    place.partner();
     place.svc(&["operator", "create", "ana", "--json"]).json();
     for (arguments, told) in [
         (&["create", "ana"][..], "a person with this login"),

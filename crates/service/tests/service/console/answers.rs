@@ -80,7 +80,7 @@ async fn strange_addresses_get_a_clear_answer(database: TestDatabase) {
     }
     let posts = ["/console/people/", "/console/exceptions/"];
     for path in posts {
-        for value in STRANGE.into_iter().filter(|value| !value.is_empty()) {
+        for value in STRANGE.into_iter().filter(|one| !one.is_empty() && !one.contains('/')) {
             let end = if path.contains("people") { "" } else { "/resolve" };
             let form = "change=enable&resolution=refund&reason=because";
             let answer = world.post(&olga, &format!("{path}{value}{end}"), form).await;

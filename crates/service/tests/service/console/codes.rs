@@ -59,7 +59,7 @@ async fn sign_in(world: &World, code: &str) -> Answer {
 }
 
 async fn a_code_is_asked_for_once_it_is_on_and_works_once(database: TestDatabase) {
-    let world = World::start(database).await;
+    let world = World::start_standing(database).await;
     let olga = world.operator().await;
     set_cheap_password(&world, "olga").await;
     assert_eq!(sign_in(&world, "").await.status, StatusCode::SEE_OTHER, "off: none is needed");
@@ -88,7 +88,7 @@ async fn a_code_is_asked_for_once_it_is_on_and_works_once(database: TestDatabase
 }
 
 async fn a_wrong_code_turns_nothing_on(database: TestDatabase) {
-    let world = World::start(database).await;
+    let world = World::start_standing(database).await;
     let olga = world.operator().await;
     let (seed, field) = offered(&world, &olga).await;
     let right = code(&world, &seed, 0);
@@ -109,7 +109,7 @@ async fn a_wrong_code_turns_nothing_on(database: TestDatabase) {
 }
 
 async fn a_new_password_by_a_link_does_not_stand_for_the_phone(database: TestDatabase) {
-    let world = World::start(database).await;
+    let world = World::start_standing(database).await;
     let olga = world.operator().await;
     let (seed, _) = turn_on(&world, &olga).await;
     let login = Login::parse("olga").unwrap();

@@ -148,7 +148,7 @@ async fn every_edit_of_the_history_is_found(database: TestDatabase) {
             )
             .await;
     }
-    assert_eq!(kinds.len(), 10, "every kind was tried: {kinds:?}");
+    assert_eq!(kinds.len(), 11, "every kind was tried: {kinds:?}");
     let untouched = audit::verify(&app, kept).await.unwrap();
     assert_eq!(untouched.faults, [], "and what was put back is clean");
 }

@@ -35,8 +35,16 @@ pub(super) const FORM: (&str, &str) = ("content-type", "application/x-www-form-u
 
 impl World {
     pub(super) async fn start(database: TestDatabase) -> Self {
+        Self::around(TestService::start(database).await).await
+    }
+
+    /// At a time that stands still: codes of phones stay what they are.
+    pub(super) async fn start_standing(database: TestDatabase) -> Self {
+        Self::around(TestService::start_standing(database).await).await
+    }
+
+    async fn around(service: TestService) -> Self {
         let receiver = Receiver::answering(200).await;
-        let service = TestService::start(database).await;
         service.app.directory.refresh(&service.app.store).await.unwrap();
         let (_, paid) = create(&service, &service.partner, "loja-paid", &receiver.url()).await;
         let (request_id, open) =
