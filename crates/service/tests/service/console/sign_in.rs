@@ -215,5 +215,32 @@ async fn a_demos_link_signs_in_and_production_knows_none(database: TestDatabase)
         let path = welcome.path.expose_secret();
         let answer = service.call(hyper::Method::POST, path, &headers, form).await;
         assert_eq!(answer.status.as_u16(), status, "{origin}");
+        if let Some(cookie) = session_cookie(&answer) {
+            nothing_is_simulated(&service, &cookie).await;
+        }
     }
+}
+
+async fn nothing_is_simulated(service: &TestService, cookie: &str) {
+    let token = service.token(&service.partner).await;
+    let mut body = service.order_to("real", "https://shop.ao/hook");
+    let info = body["additionalInfo"].as_str().unwrap();
+    body["additionalInfo"] = info.replace("http://127.0.0.1:3000", "https://shop.ao").into();
+    let created = service.create(&token, &body).await;
+    assert!(created.status.is_success(), "{}", created.text);
+    let reference = created.json()["data"]["referenceNumber"].as_str().unwrap().to_owned();
+    let page = format!("/console/orders/{reference}");
+    let headers = [super::world::FORM, ("cookie", cookie), ("origin", "https://api.svc.ao")];
+    let seen = service.call(hyper::Method::GET, &page, &headers, "").await;
+    assert_eq!(seen.status, StatusCode::OK);
+    assert!(seen.text.contains("/cancel\"") && !seen.text.contains("/simulate\""));
+    for (target, form) in [
+        (format!("{page}/simulate"), "outcome=confirm"),
+        ("/console/clock".to_owned(), "minutes=60"),
+    ] {
+        let answer = service.call(hyper::Method::POST, &target, &headers, form).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{target}");
+    }
+    assert_eq!(service.count("orders where status = 'PEN'").await, 1);
+    assert_eq!(service.app.clock.ahead(), jiff::SignedDuration::ZERO);
 }
