@@ -81,7 +81,7 @@ fn the_list_of_routes_is_the_consoles() {
 
 /// Whatever a form of the console may hold; each handler takes what it knows.
 const EVERY_FIELD: &str = "outcome=confirm&minutes=1&hours=24&resolution=refund&reason=because\
-    &overlap=0&change=disable&role=reader&next=/console&login=x&offered=eA==&code=000000";
+    &overlap=1&change=disable&role=reader&next=/console&login=x&offered=eA==&code=000000";
 
 /// The addresses of "Loja" for this route: its own ids wherever an id can stand.
 async fn addresses(world: &World, person: i64, route: &str) -> Vec<String> {
