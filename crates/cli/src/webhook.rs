@@ -4,7 +4,9 @@ use anyhow::{anyhow, bail};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use svc_service::app::Clock;
-use svc_service::domain::{EventId, ExternalTransactionId, PublishableKey, ReferenceNumber};
+use svc_service::domain::{
+    Author, EventId, ExternalTransactionId, PublishableKey, ReferenceNumber,
+};
 use svc_service::store::{
     AttemptRecord, Directory, EventFilter, EventRecord, EventState, Store, StoreError,
 };
@@ -264,7 +266,9 @@ async fn replay(args: Replay) -> anyhow::Result<()> {
     let mut filter = args.which.filter(&store, &directory).await?;
     filter.id = args.event.as_deref().map(event_id).transpose()?;
     let one = filter.id.clone();
-    let replayed = store.replay(filter.clone(), Clock::system().now()).await?;
+    let (now, by) = (Clock::system().now(), Author::command_line());
+    let subject = args.event.as_deref().unwrap_or("events");
+    let replayed = store.replay(filter.clone(), now, by, subject).await?;
     if let Some(id) = one.filter(|_| replayed == 0) {
         // Say why, instead of a bare 0.
         let alone = EventFilter { id: Some(id.clone()), ..EventFilter::default() };

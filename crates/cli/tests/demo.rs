@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use shop::{buy, pay, until_told, variables};
-use support::http::get;
+use support::http::{call, get};
 use support::merchant::{Merchant, reference};
 use support::{Folder, PATIENCE, Place, Ran, Service, now, run, svc, until};
 
@@ -52,6 +52,30 @@ fn the_first_line_has_exactly_the_promised_keys() {
     assert_eq!(keys, promised);
     let text = |key: &str| ready[key].as_str().expect("every value is text");
     assert_eq!(text("publishableKey"), format!("pk_test_{}", text("applicationUUID")));
+}
+
+#[test]
+fn the_consoles_link_signs_in() {
+    let folder = Folder::new();
+    let service = start(&folder);
+    let base_url = service.base_url();
+    let url = text(&service.ready(), "consoleUrl");
+    let path = url.strip_prefix(&base_url).expect("it is on the same service");
+    assert!(path.starts_with("/console/enter/"), "{path}");
+    // As often as it is followed: a demo is for showing.
+    for _ in 0..2 {
+        let answer = get(&base_url, path);
+        assert_eq!((answer.status, answer.header("location")), (303, Some("/console")));
+        let set = answer.header("set-cookie").expect("a session");
+        assert!(set.starts_with("__Host-svc-console="), "{set}");
+        let cookie = set.split(';').next().expect("its first part");
+        let headers = format!("cookie: {cookie}\r\n");
+        let home = call(&base_url, "GET /console", &headers, "").expect("the server answers");
+        assert_eq!(home.status, 200);
+        assert!(home.body.contains("class=\"mark sandbox\""), "{}", home.body);
+    }
+    let wrong = format!("{path}x");
+    assert_eq!(get(&base_url, &wrong).status, 404);
 }
 
 #[test]

@@ -54,13 +54,14 @@ pub async fn seal_up_to(app: &App, last_id: i64) -> Result<(), StoreError> {
         let after = head.as_ref().map_or(0, |seal| seal.last_id);
         let rows = app.store.audit_rows(after, last_id, ROWS_MAX).await?;
         let Some(last) = rows.last() else { return Ok(()) };
-        let seal = AuditSeal {
+        let mut seal = AuditSeal {
             id: head.as_ref().map_or(1, |seal| seal.id + 1),
             last_id: last.id,
             covered: i64::try_from(rows.len()).unwrap_or(i64::MAX),
-            mac: mac(app, head.as_ref(), &rows),
+            mac: Vec::new(),
             at: app.clock.now(),
         };
+        seal.mac = mac(app, head.as_ref(), &seal, &rows);
         if !app.store.add_seal(seal).await? {
             // Another node was quicker, and goes on.
             return Ok(());
@@ -128,12 +129,24 @@ async fn check(
     verdict: &mut Verdict,
 ) -> Result<(), StoreError> {
     let after = before.map_or(0, |seal| seal.last_id);
-    let rows = app.store.audit_rows(after, seal.last_id, 2 * ROWS_MAX).await?;
-    let found = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+    // Numbers begin with one; whatever stands before that was put there.
+    let strays = if before.is_none() { app.store.count_audit_before_first().await? } else { 0 };
+    let (intact, found) = match app.store.audit_rows(after, seal.last_id, 2 * ROWS_MAX).await {
+        Ok(rows) => {
+            let found = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+            (mac(app, before, seal, &rows) == seal.mac && found == seal.covered, found)
+        }
+        // A row that cannot even be read is not as it was.
+        Err(StoreError::Corrupt(_)) => {
+            let later = app.store.count_audit_after(seal.last_id).await?;
+            (false, app.store.count_audit_after(after).await? - later)
+        }
+        Err(fault) => return Err(fault),
+    };
+    let found = found + strays;
     verdict.rows += found;
     verdict.seals += 1;
-    // The seal's own number and reach are part of it, so that no seal stands in for another.
-    if mac_of(app, before, seal.id, seal.last_id, &rows) != seal.mac || found != seal.covered {
+    if !intact || strays > 0 {
         verdict.faults.push(Fault::Rows {
             seal: seal.id,
             after_id: after,
@@ -145,23 +158,13 @@ async fn check(
     Ok(())
 }
 
-fn mac(app: &App, before: Option<&AuditSeal>, rows: &[AuditEntry]) -> Vec<u8> {
-    let id = before.map_or(1, |seal| seal.id + 1);
-    let last_id = rows.last().map_or(0, |row| row.id);
-    mac_of(app, before, id, last_id, rows)
-}
-
-fn mac_of(
-    app: &App,
-    before: Option<&AuditSeal>,
-    id: i64,
-    last_id: i64,
-    rows: &[AuditEntry],
-) -> Vec<u8> {
+/// The seal's own number, reach and time are part of it, so that no seal stands in for another.
+fn mac(app: &App, before: Option<&AuditSeal>, seal: &AuditSeal, rows: &[AuditEntry]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(64 + rows.len() * 200);
     field(&mut bytes, Some(before.map_or(&[][..], |seal| &seal.mac)));
-    field(&mut bytes, Some(&id.to_be_bytes()));
-    field(&mut bytes, Some(&last_id.to_be_bytes()));
+    for number in [seal.id, seal.last_id, seal.covered, seal.at.as_millisecond()] {
+        field(&mut bytes, Some(&number.to_be_bytes()));
+    }
     for row in rows {
         field(&mut bytes, Some(&row.id.to_be_bytes()));
         field(&mut bytes, Some(&row.at.as_millisecond().to_be_bytes()));

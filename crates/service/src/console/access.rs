@@ -1,6 +1,6 @@
 //! Who is looking: a cookie becomes a person with a scope. No page of the console is without one.
 
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -62,7 +62,7 @@ impl FromRequestParts<App> for Viewer {
             exchange: exchange.expect("every request has an exchange"),
             here: here.to_owned(),
             news,
-            query: form_urlencoded::parse(query).into_owned().collect(),
+            query: form_urlencoded::parse(query).into_owned().map(storable).collect(),
         })
     }
 }
@@ -127,6 +127,30 @@ impl Viewer {
     }
 }
 
+/// PostgreSQL has no text with a zero byte in it; nobody types one.
+fn storable((name, value): (String, String)) -> (String, String) {
+    (name, value.replace('\0', ""))
+}
+
+/// The id in the path of a page. What can be no id of ours is not there.
+pub(super) struct Id(pub String);
+
+impl FromRequestParts<App> for Id {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
+        let Path(id) =
+            Path::<String>::from_request_parts(parts, app).await.map_err(|_| Refusal::NotFound)?;
+        if id.chars().any(char::is_control) { Err(Refusal::NotFound) } else { Ok(Self(id)) }
+    }
+}
+
+impl Id {
+    pub(super) fn number(&self) -> Result<i64, Refusal> {
+        self.0.parse().map_err(|_| Refusal::NotFound)
+    }
+}
+
 /// A form that one of our own pages sent: a cookie alone proves nothing.
 pub(super) struct Form(Vec<(String, String)>);
 
@@ -138,7 +162,8 @@ impl FromRequest<App> for Form {
         if !is_own_form(app, &parts.headers) {
             return Err(Refusal::Foreign);
         }
-        Ok(Self(read_form(&parts.headers, body).await.map_err(|_| Refusal::BadForm)?))
+        let fields = read_form(&parts.headers, body).await.map_err(|_| Refusal::BadForm)?;
+        Ok(Self(fields.into_iter().map(storable).collect()))
     }
 }
 

@@ -52,11 +52,12 @@ fn page(app: &App, viewer: &Viewer, headers: &HeaderMap, fault: &'static str) ->
         spelled,
         chars_min: password::CHARS_MIN,
     };
-    respond(
-        if fault.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY },
-        &page,
-        headers,
-    )
+    let status = match fault {
+        "" => StatusCode::OK,
+        "throttled" => StatusCode::TOO_MANY_REQUESTS,
+        _ => StatusCode::UNPROCESSABLE_ENTITY,
+    };
+    respond(status, &page, headers)
 }
 
 /// POST /console/account/password
@@ -68,6 +69,9 @@ pub(super) async fn change_password(
 ) -> Result<Response, Refusal> {
     if let Some(fault) = password_fault(form.value("password"), form.value("again")) {
         return Ok(page(&app, &viewer, &headers, fault));
+    }
+    if app.limits.sign_in(&viewer.person.login, viewer.exchange.from).is_err() {
+        return Ok(page(&app, &viewer, &headers, "throttled"));
     }
     // Who has none yet came by a link that proves as much.
     if let Some(hash) = viewer.person.password_hash.clone()
@@ -91,9 +95,10 @@ pub(super) async fn change_totp(
     }
     let sealed = STANDARD.decode(form.value("offered")).map_err(|_| Refusal::BadForm)?;
     let seed = seed(&app, &sealed).ok_or(Refusal::BadForm)?;
-    if totp::step_of(&seed, form.value("code"), app.clock.machine_now()).is_none() {
-        return Ok(page(&app, &viewer, &headers, "code"));
-    }
+    let step = totp::step_of(&seed, form.value("code"), app.clock.machine_now());
+    let Some(step) = step else { return Ok(page(&app, &viewer, &headers, "code")) };
+    // It proved the phone; whoever looked on cannot sign in with it.
+    app.store.use_totp_step(viewer.person.id, step).await?;
     change(&app, &viewer, PersonChange::Totp(Some(sealed))).await
 }
 

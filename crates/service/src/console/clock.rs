@@ -32,7 +32,8 @@ pub(super) async fn advance(
         .await
         .map_err(|_| Refusal::Unavailable("the clock could not be moved".into()))?;
     let back = form.value("back");
-    let own = back.starts_with("/console") && !back.contains(['\\', '\r', '\n', '?']);
+    let own = back.starts_with("/console")
+        && !back.contains(|c: char| "\\?".contains(c) || c.is_control());
     let back = if own { back } else { "/console" };
     Ok(done(back, if arrived { "clock" } else { "clock_moving" }))
 }

@@ -1,13 +1,13 @@
 //! For whoever integrates: keys, first steps, helpers, and what their program asked.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::access::{Form, Viewer};
+use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Room, done, respond};
 use super::links::Link;
 use crate::app::App;
@@ -129,7 +129,7 @@ async fn partner_view(
 pub(super) async fn rotate_client_secret(
     State(app): State<App>,
     viewer: Viewer,
-    Path(client): Path<String>,
+    Id(client): Id,
     headers: HeaderMap,
     form: Form,
 ) -> Result<Response, Refusal> {
@@ -146,7 +146,7 @@ pub(super) async fn rotate_client_secret(
 pub(super) async fn rotate_webhook_secret(
     State(app): State<App>,
     viewer: Viewer,
-    Path(uuid): Path<String>,
+    Id(uuid): Id,
     headers: HeaderMap,
     form: Form,
 ) -> Result<Response, Refusal> {
@@ -165,7 +165,7 @@ pub(super) async fn rotate_webhook_secret(
 pub(super) async fn revoke_previous(
     State(app): State<App>,
     viewer: Viewer,
-    Path(client): Path<String>,
+    Id(client): Id,
     _form: Form,
 ) -> Result<Response, Refusal> {
     viewer.needs(Permission::ManageKeys)?;
@@ -234,12 +234,13 @@ pub(super) async fn requests(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let refused = viewer.asked("show") == "refused";
-    let before = viewer.asked("before").parse().ok();
-    let before = before.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    let before = viewer.asked("before").split_once('.').and_then(|(ms, id)| {
+        Some((Timestamp::from_millisecond(ms.parse().ok()?).ok()?, id.to_owned()))
+    });
     let partner = viewer.person.partner;
     let found = app.store.logged_requests(partner, refused, before, PAGE_ROWS).await?;
     let last = found.last().filter(|_| found.len() == PAGE_ROWS);
-    let next = last.map(|one| one.at.as_millisecond().to_string());
+    let next = last.map(|one| format!("{}.{}", one.at.as_millisecond(), one.request_id));
     let here = Link::to("/console/requests").with("show", if refused { "refused" } else { "" });
     let frame = Frame::new(&app, &viewer, Room::Developers);
     let page = RequestsPage {
@@ -255,7 +256,7 @@ pub(super) async fn requests(
 pub(super) async fn request(
     State(app): State<App>,
     viewer: Viewer,
-    Path(id): Path<String>,
+    Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let found = app.store.logged_request(viewer.person.partner, &id).await?;

@@ -1,11 +1,11 @@
 //! Money that fits no order: late, another amount, too much, nobody's.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
-use super::access::{Form, Viewer};
+use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Room, done, respond};
 use super::links::Link;
 use crate::app::App;
@@ -52,7 +52,9 @@ pub(super) async fn exceptions(
     lines.truncate(PAGE_ROWS);
     let next = lines.last().filter(|_| more).map(|line| line.id.to_string());
     let frame = Frame::new(&app, &viewer, Room::Exceptions);
-    let here = Link::to("/console/exceptions").with("show", if all { "all" } else { "" });
+    let here = Link::to("/console/exceptions")
+        .with("application", viewer.asked("application"))
+        .with("show", if all { "all" } else { "" });
     let rows = lines.into_iter().map(|line| ExceptionRow {
         id: line.id,
         kind_text: frame.t.exception_kind(line.kind),
@@ -82,7 +84,7 @@ pub(super) async fn exceptions(
 pub(super) async fn resolve(
     State(app): State<App>,
     viewer: Viewer,
-    Path(id): Path<i64>,
+    id: Id,
     form: Form,
 ) -> Result<Response, Refusal> {
     viewer.needs(Permission::ResolveExceptions)?;
@@ -96,7 +98,7 @@ pub(super) async fn resolve(
     if why.is_empty() || why.chars().count() > REASON_CHARS_MAX {
         return Err(Refusal::BadForm);
     }
-    match orders::resolve(&app, id, resolution, &viewer.author(), why).await {
+    match orders::resolve(&app, id.number()?, resolution, &viewer.author(), why).await {
         Ok(_) => Ok(done("/console/exceptions", "resolved")),
         Err(ResolveError::NotFound(_)) => Err(Refusal::NotFound),
         Err(ResolveError::Store(fault)) => Err(fault.into()),

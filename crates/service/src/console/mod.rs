@@ -24,7 +24,6 @@ mod totp;
 mod webhooks;
 
 use axum::Router;
-use axum::extract::Path;
 use axum::http::{HeaderMap, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -32,7 +31,7 @@ use axum::routing::{get, post};
 
 use crate::app::App;
 use crate::http::Language;
-use access::set_cookie;
+use access::{Id, set_cookie};
 use frame::{LANGUAGE_COOKIE, Refusal, referer_path, refusals};
 
 pub use figures::count as count_figures;
@@ -80,7 +79,7 @@ pub(crate) fn routes(app: &App) -> Router<App> {
 }
 
 /// GET /console/language/{code}: kept by the browser, and back to where the reader was.
-async fn choose_language(Path(code): Path<String>, headers: HeaderMap) -> Response {
+async fn choose_language(Id(code): Id, headers: HeaderMap) -> Response {
     let Some(language) = Language::from_code(&code) else {
         return Refusal::NotFound.into_response();
     };

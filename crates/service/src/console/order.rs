@@ -1,12 +1,12 @@
 //! One order: what it is, everything that happened to it, and what can be done about it.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use jiff::Timestamp;
 
-use super::access::{Form, Viewer};
+use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Room, done, respond};
 use crate::app::App;
 use crate::domain::{
@@ -70,7 +70,7 @@ pub(super) struct StoryLine {
 pub(super) async fn order(
     State(app): State<App>,
     viewer: Viewer,
-    Path(reference): Path<String>,
+    Id(reference): Id,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let dossier = find(&app, &viewer, &reference).await?;
@@ -108,7 +108,7 @@ pub(super) async fn order(
 pub(super) async fn cancel(
     State(app): State<App>,
     viewer: Viewer,
-    Path(reference): Path<String>,
+    Id(reference): Id,
     _form: Form,
 ) -> Result<Response, Refusal> {
     viewer.needs(Permission::CancelOrders)?;
@@ -127,7 +127,7 @@ pub(super) async fn cancel(
 pub(super) async fn simulate(
     State(app): State<App>,
     viewer: Viewer,
-    Path(reference): Path<String>,
+    Id(reference): Id,
     form: Form,
 ) -> Result<Response, Refusal> {
     viewer.needs(Permission::Simulate)?;

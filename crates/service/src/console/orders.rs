@@ -198,11 +198,9 @@ async fn write_csv(
 
 /// A cell that a spreadsheet takes for a text, whatever it begins with.
 fn cell(text: &str) -> String {
-    let harmless = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        format!("'{text}")
-    } else {
-        text.to_owned()
-    };
+    // Some spreadsheets take the wide signs of Asian keyboards for the narrow ones.
+    let formula = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+    let harmless = if text.starts_with(formula) { format!("'{text}") } else { text.to_owned() };
     if harmless.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", harmless.replace('"', "\"\""))
     } else {

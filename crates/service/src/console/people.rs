@@ -1,14 +1,14 @@
 //! People who may sign in: of the service, or of one partner. Owners only.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::access::{Form, Viewer};
+use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Room, done, respond};
 use crate::app::App;
 use crate::domain::{Author, Login, PartnerId, Permission, Role};
@@ -152,12 +152,12 @@ pub(super) async fn add(
 pub(super) async fn change(
     State(app): State<App>,
     viewer: Viewer,
-    Path(id): Path<i64>,
+    id: Id,
     headers: HeaderMap,
     form: Form,
 ) -> Result<Response, Refusal> {
     viewer.needs(Permission::ManagePeople)?;
-    let person = app.store.person(id).await?.ok_or(Refusal::NotFound)?;
+    let person = app.store.person(id.number()?).await?.ok_or(Refusal::NotFound)?;
     if person.partner != viewer.person.partner {
         return Err(Refusal::NotFound);
     }

@@ -1,13 +1,13 @@
 //! Coming in: with a password, by an invitation, or by the link of a demo; and going out.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, response::Redirect};
 use secrecy::SecretString;
 
-use super::access::{Form, Viewer, closed_session, open_session};
+use super::access::{Form, Id, Viewer, closed_session, open_session};
 use super::frame::{Bare, Refusal, language, respond};
 use super::{password, totp};
 use crate::app::App;
@@ -54,12 +54,15 @@ pub(super) async fn check(
 ) -> Result<Response, Refusal> {
     let next = own_path(form.value("next"));
     let given = form.value("login");
-    if app.limits.sign_in(given, exchange.from).is_err() {
+    let login = Login::parse(given).ok();
+    // However it is spelled, it is the same login; what can be none shares one count.
+    let counted = login.as_ref().map_or("", Login::as_str);
+    if app.limits.sign_in(counted, exchange.from).is_err() {
         return Ok(page(&app, &headers, next, given, "throttled"));
     }
-    let person = match Login::parse(given) {
-        Ok(login) => app.store.person_by_login(&login).await?,
-        Err(_) => None,
+    let person = match &login {
+        Some(login) => app.store.person_by_login(login).await?,
+        None => None,
     };
     match verified(&app, person, &form).await? {
         Some(person) => enter(&app, &person, &exchange, next).await,
@@ -126,7 +129,7 @@ pub(super) async fn sign_out(
 /// GET /console/welcome/{token}
 pub(super) async fn invitation(
     State(app): State<App>,
-    Path(token): Path<String>,
+    Id(token): Id,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let person = invited(&app, &token, InvitationKind::Welcome).await?;
@@ -136,7 +139,7 @@ pub(super) async fn invitation(
 /// POST /console/welcome/{token}
 pub(super) async fn welcome(
     State(app): State<App>,
-    Path(token): Path<String>,
+    Id(token): Id,
     Extension(exchange): Extension<Exchange>,
     headers: HeaderMap,
     form: Form,
@@ -155,13 +158,17 @@ pub(super) async fn welcome(
     if !app.store.welcome(used, &person, hash, app.clock.machine_now(), &by).await? {
         return Err(Refusal::NotFound);
     }
+    if person.totp_sealed.is_some() {
+        // The link stands for the password, not for the phone.
+        return Ok(Redirect::to("/console/sign-in").into_response());
+    }
     enter(&app, &person, &exchange, "/console".to_owned()).await
 }
 
 /// GET /console/enter/{token}: the link that `svc demo` prints.
 pub(super) async fn entry(
     State(app): State<App>,
-    Path(token): Path<String>,
+    Id(token): Id,
     Extension(exchange): Extension<Exchange>,
 ) -> Result<Response, Refusal> {
     if app.environment == Environment::Production {
@@ -216,6 +223,6 @@ fn welcome_page(app: &App, headers: &HeaderMap, person: &Person, fault: &'static
 fn own_path(next: &str) -> String {
     let own =
         (next == "/console" || next.starts_with("/console/") || next.starts_with("/console?"))
-            && !next.contains(['\\', '\r', '\n']);
+            && !next.contains(|c: char| c == '\\' || c.is_control());
     if own { next.to_owned() } else { "/console".to_owned() }
 }

@@ -1,12 +1,12 @@
 //! Webhooks: every delivery with what was sent and answered, and sending again.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 
-use super::access::{Form, Viewer};
+use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Room, done, respond};
 use super::links::Link;
 use super::orders::applications;
@@ -190,7 +190,7 @@ struct AttemptView {
 pub(super) async fn webhook(
     State(app): State<App>,
     viewer: Viewer,
-    Path(id): Path<String>,
+    Id(id): Id,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let event = find(&app, &viewer, &id).await?;
@@ -259,7 +259,7 @@ fn curl(url: &str, headers: &[(String, String)], body: &str) -> String {
 pub(super) async fn resend(
     State(app): State<App>,
     viewer: Viewer,
-    Path(id): Path<String>,
+    Id(id): Id,
     _form: Form,
 ) -> Result<Response, Refusal> {
     viewer.needs(Permission::ResendWebhooks)?;
@@ -289,7 +289,8 @@ pub(super) async fn recover(
         Scope::Applications(own) => own.iter().copied().map(Some).collect(),
     };
     for application in applications {
-        for state in [EventState::Exhausted, EventState::Queued] {
+        // Those that wait first: what was given up joins them.
+        for state in [EventState::Queued, EventState::Exhausted] {
             let filter = EventFilter {
                 application,
                 state: Some(state),
@@ -308,13 +309,8 @@ async fn replay(
     filter: EventFilter,
     subject: &str,
 ) -> Result<u64, Refusal> {
-    let at = app.clock.now();
-    let count = app.store.replay(filter, at).await?;
-    if count > 0 {
-        let told = format!("{count} events");
-        app.store.note(at, &viewer.author(), "webhook.replay", subject, &told).await?;
-    }
-    Ok(count)
+    let (at, by) = (app.clock.now(), viewer.author());
+    Ok(app.store.replay(filter, at, by, subject).await?)
 }
 
 /// Foreign and unknown look alike.

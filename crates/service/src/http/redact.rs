@@ -1,6 +1,7 @@
 //! A body as the request log keeps it: the fields of the contract, and nothing personal or secret.
 
 use serde_json::Value;
+use url::Url;
 
 /// Kept of a body.
 const BYTES_MAX: usize = 2_048;
@@ -27,8 +28,12 @@ pub(crate) fn redacted(body: &[u8]) -> String {
     };
     let shown = fields.into_iter().map(|(name, value)| {
         let shown = SHOWN.contains(&name.as_str()) && !value.is_object() && !value.is_array();
-        let name: String = name.chars().take(64).collect();
-        (name, if shown { value } else { Value::from("…") })
+        let value = match value {
+            Value::String(info) if name == "additionalInfo" => Value::from(addresses(&info)),
+            value if shown => value,
+            _ => Value::from("…"),
+        };
+        (name.chars().take(64).collect::<String>(), value)
     });
     let mut text = Value::Object(shown.collect()).to_string();
     if text.len() > BYTES_MAX {
@@ -37,6 +42,26 @@ pub(crate) fn redacted(body: &[u8]) -> String {
         text.push('…');
     }
     text
+}
+
+/// Of `additionalInfo` the three addresses, without what shops put behind the question mark.
+fn addresses(info: &str) -> String {
+    let Ok(Value::Object(members)) = serde_json::from_str(info) else {
+        return format!("({} bytes, not a JSON object)", info.len());
+    };
+    let shown = members.into_iter().map(|(name, value)| {
+        let known = ["returnUrl", "cancelUrl", "webhookUrl"].contains(&name.as_str());
+        let url = value.as_str().filter(|_| known).and_then(|text| Url::parse(text).ok());
+        let address = url.map_or("…".to_owned(), |mut url| {
+            let more = if url.query().or(url.fragment()).is_some() { "?…" } else { "" };
+            url.set_query(None);
+            url.set_fragment(None);
+            let _ = url.set_username("").and_then(|()| url.set_password(None));
+            format!("{url}{more}")
+        });
+        (name.chars().take(64).collect::<String>(), Value::from(address))
+    });
+    Value::Object(shown.collect()).to_string()
 }
 
 #[cfg(test)]
@@ -50,6 +75,17 @@ mod tests {
         let kept: Value = serde_json::from_str(&redacted(body)).unwrap();
         assert_eq!((&kept["amount"], &kept["name"]), (&Value::from(15_000), &Value::from("T")));
         assert_eq!((&kept["clientId"], &kept["clientSecret"]), (&"…".into(), &"…".into()));
+    }
+
+    #[test]
+    fn of_additional_info_only_the_addresses_are_kept() {
+        let info = r#"{"returnUrl":"https://u:p@a.ao/ok?token=t#f","phone":"923000000"}"#;
+        let body = serde_json::json!({ "additionalInfo": info }).to_string();
+        let kept: Value = serde_json::from_str(&redacted(body.as_bytes())).unwrap();
+        let expected = r#"{"phone":"…","returnUrl":"https://a.ao/ok?…"}"#;
+        assert_eq!(kept["additionalInfo"], expected);
+        let body = br#"{"additionalInfo":"returnUrl=https://a.ao"}"#;
+        assert!(!redacted(body).contains("a.ao"));
     }
 
     #[test]

@@ -162,7 +162,8 @@ async fn keep_log(app: App) {
             _ = write.tick() => write_log(&app).await,
             _ = forget.tick() => {
                 let before = app.clock.now().saturating_sub(LOG_KEPT).unwrap_or(Timestamp::MIN);
-                app.store.forget_requests(before).await
+                let forgotten = app.store.forget_requests(before).await;
+                forgotten.and(app.store.forget_ended_access(app.clock.machine_now()).await)
             }
             _ = seal.tick() => sealer.tick(&app).await,
         };

@@ -100,6 +100,12 @@ impl Store {
         Ok(self.select_one(statement, Cells::integer).await?.unwrap_or(0))
     }
 
+    /// Rows with numbers that the database gives to none.
+    pub async fn count_audit_before_first(&self) -> Result<i64> {
+        let statement = Statement::new("select count(*) from audit where id < 1", values![]);
+        Ok(self.select_one(statement, Cells::integer).await?.unwrap_or(0))
+    }
+
     pub async fn last_seal(&self) -> Result<Option<AuditSeal>> {
         let sql = format!("select {SEAL_COLUMNS} from audit_seals order by id desc limit 1");
         self.select_one(Statement::new(sql, values![]), seal).await

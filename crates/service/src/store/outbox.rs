@@ -2,8 +2,10 @@
 
 use jiff::Timestamp;
 
+use super::audit::audited;
+use super::portable::Statement;
 use super::{Engine, Result, Store, StoreError, engine, time};
-use crate::domain::{ApplicationId, EventId, Lane, ReferenceNumber, Status};
+use crate::domain::{ApplicationId, Author, EventId, Lane, ReferenceNumber, Status};
 
 /// How long a claim keeps other dispatchers away: longer than an attempt and its record may take,
 /// short enough that a dead node's events move on within ten seconds.
@@ -248,9 +250,16 @@ impl Store {
     }
 
     /// Queues events anew that have ended, and makes waiting ones due; how many. The latest event
-    /// of an order only: an older one must never follow it.
-    pub async fn replay(&self, filter: EventFilter, at: Timestamp) -> Result<u64> {
-        engine!(self.replay(filter, at))
+    /// of an order only: an older one must never follow it. The history says who did it, if there was
+    /// anything to replay.
+    pub async fn replay(
+        &self,
+        filter: EventFilter,
+        at: Timestamp,
+        by: Author,
+        subject: &str,
+    ) -> Result<u64> {
+        engine!(self.replay(filter, at, ReplayNote { by, subject: subject.to_owned() }))
     }
 
     /// A partner's own events, oldest first.
@@ -260,6 +269,20 @@ impl Store {
 
     pub async fn outbox_stats(&self) -> Result<OutboxStats> {
         engine!(self.outbox_stats())
+    }
+}
+
+/// Who replays what, for the history.
+#[derive(Clone, Debug)]
+pub(super) struct ReplayNote {
+    by: Author,
+    subject: String,
+}
+
+impl ReplayNote {
+    pub(super) fn row(&self, at: Timestamp, count: u64) -> Statement {
+        let told = format!("{count} events");
+        audited(at, &self.by, "webhook.replay", &self.subject, None, &told)
     }
 }
 

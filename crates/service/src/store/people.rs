@@ -128,9 +128,16 @@ impl Store {
     pub async fn invite(&self, person: i64, invitation: NewInvitation) -> Result<()> {
         let sql = "insert into invitations (token_hash, person_id, kind, expires_at_ms)
                    values (?1, ?2, ?3, ?4)";
+        // A link that was lost must not be found: a new one takes the place of those before it.
+        let replace = "delete from invitations where person_id = ?1 and kind = 'welcome'
+                       and ?2 = 'welcome' and token_hash <> ?3";
         let NewInvitation { token_hash, kind, expires_at } = invitation;
-        let values = values![token_hash, person, kind.as_str(), expires_at];
-        self.transact(vec![Statement::new(sql, values)]).await.map(drop)
+        let kind = kind.as_str();
+        let new = values![token_hash.clone(), person, kind, expires_at];
+        let older = values![person, kind, token_hash];
+        self.transact(vec![Statement::new(sql, new), Statement::new(replace, older)])
+            .await
+            .map(drop)
     }
 
     /// Who is let in by this link.
@@ -203,6 +210,16 @@ impl Store {
         self.transact(vec![update, end_sessions(id), note]).await.map(drop)
     }
 
+    /// Sessions that ended and links that nobody used in time.
+    pub async fn forget_ended_access(&self, now: Timestamp) -> Result<()> {
+        // Each by itself: one transaction ends where its first statement changes nothing.
+        for table in ["sessions", "invitations"] {
+            let sql = format!("delete from {table} where expires_at_ms < ?1");
+            self.transact(vec![Statement::new(sql, values![now])]).await?;
+        }
+        Ok(())
+    }
+
     /// Takes a one-time code; `false` if it, or a later one, was used.
     pub async fn use_totp_step(&self, person: i64, step: i64) -> Result<bool> {
         let sql = "update people set totp_step = ?2 where id = ?1 and totp_step < ?2";
@@ -213,10 +230,8 @@ impl Store {
         let NewSession { token_hash, person, at, expires_at } = session;
         let open = "insert into sessions (token_hash, person_id, created_at_ms, seen_at_ms,
                     expires_at_ms) values (?1, ?2, ?3, ?3, ?4)";
-        let forget = "delete from sessions where expires_at_ms < ?1";
         self.transact(vec![
             Statement::new(open, values![token_hash, person, at, expires_at]),
-            Statement::new(forget, values![at]),
             audited(at, by, "person.sign_in", login, None, ""),
         ])
         .await

@@ -68,16 +68,18 @@ impl Store {
         &self,
         partner: Option<PartnerId>,
         refused_only: bool,
-        before: Option<Timestamp>,
+        before: Option<(Timestamp, String)>,
         limit: usize,
     ) -> Result<Vec<LoggedRequest>> {
-        let before = before.unwrap_or(Timestamp::MAX);
-        let mut values = values![before, as_limit(limit)];
+        // Many requests may share a millisecond: time alone would leave some of them out.
+        let (before, before_id) = before.unwrap_or((Timestamp::MAX, String::new()));
+        let mut values = values![before, as_limit(limit), before_id];
         let own = own(partner, &mut values);
         let refused = if refused_only { " and status >= 400" } else { "" };
         let sql = format!(
-            "select {COLUMNS} from request_log where at_ms < ?1{own}{refused}
-             order by at_ms desc limit ?2"
+            "select {COLUMNS} from request_log
+             where at_ms <= ?1 and (at_ms < ?1 or request_id < ?3){own}{refused}
+             order by at_ms desc, request_id desc limit ?2"
         );
         self.select(Statement::new(sql, values), read).await
     }

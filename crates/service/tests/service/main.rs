@@ -3,6 +3,7 @@
 
 mod checkout;
 mod connector;
+mod console;
 mod create_payment_order;
 mod events;
 mod model;

@@ -6,11 +6,11 @@ use deadpool_postgres::{Client, GenericClient};
 use tokio_postgres::Row;
 
 use super::batch::{Batch, column, run_until_told};
-use super::{Fault, Postgres};
+use super::{Fault, Postgres, portable};
 use crate::domain::{ApplicationId, Event, EventId, Lane, NewOrder, ReferenceNumber};
 use crate::store::outbox::{
-    AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, SCANNED_MAX, Stretch,
-    as_limit, lane_due,
+    AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote,
+    SCANNED_MAX, Stretch, as_limit, lane_due,
 };
 use crate::store::{
     Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage, LaneDue,
@@ -188,6 +188,7 @@ impl Postgres {
         &self,
         filter: EventFilter,
         at: jiff::Timestamp,
+        note: ReplayNote,
     ) -> Result<u64> {
         let sql = format!(
             "update outbox set state = 'queued', failures = 0, queued_at_ms = $7,
@@ -195,9 +196,9 @@ impl Postgres {
              where {} and latest",
             condition(&filter)
         );
-        let changed = self
-            .client()
-            .await?
+        let mut db = self.client().await?;
+        let transaction = db.transaction().await.map_err(Fault::from)?;
+        let changed = transaction
             .execute(
                 &sql,
                 &[
@@ -212,6 +213,10 @@ impl Postgres {
             )
             .await
             .map_err(Fault::from)?;
+        if changed > 0 {
+            portable::execute(&transaction, &note.row(at, changed)).await?;
+        }
+        transaction.commit().await.map_err(Fault::from)?;
         Ok(changed)
     }
 

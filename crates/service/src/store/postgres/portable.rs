@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut};
 
@@ -21,10 +22,7 @@ impl Postgres {
         let mut db = self.client().await?;
         let transaction = db.transaction().await.map_err(Fault::from)?;
         for (place, statement) in statements.iter().enumerate() {
-            let prepared =
-                transaction.prepare_cached(&own(&statement.sql)).await.map_err(Fault::from)?;
-            let changed =
-                transaction.execute(&prepared, &given(statement)).await.map_err(Fault::from)?;
+            let changed = execute(&transaction, statement).await?;
             if place == 0 && changed == 0 {
                 return Ok(false);
             }
@@ -32,6 +30,15 @@ impl Postgres {
         transaction.commit().await.map_err(Fault::from)?;
         Ok(true)
     }
+}
+
+/// Rows it changed.
+pub(super) async fn execute(
+    transaction: &Transaction<'_>,
+    statement: &Statement,
+) -> std::result::Result<u64, Fault> {
+    let prepared = transaction.prepare_cached(&own(&statement.sql)).await?;
+    Ok(transaction.execute(&prepared, &given(statement)).await?)
 }
 
 /// Parameters are `$1` here.

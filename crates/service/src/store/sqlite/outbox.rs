@@ -1,13 +1,14 @@
 //! The outbox on SQLite: the single writer claims, so that nobody can claim beside it.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, params, params_from_iter};
 
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{ApplicationId, Event, EventId, Lane, ReferenceNumber};
 use crate::store::outbox::{
-    AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, SCANNED_MAX, Stretch,
-    as_limit, lane_due,
+    AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote,
+    SCANNED_MAX, Stretch, as_limit, lane_due,
 };
+use crate::store::portable::Statement;
 use crate::store::{
     Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage, LaneDue,
     LeaseToken, OutboxStats, Recorded, Result, Want,
@@ -110,6 +111,7 @@ impl Sqlite {
         &self,
         filter: EventFilter,
         at: jiff::Timestamp,
+        note: ReplayNote,
     ) -> Result<u64> {
         let matches = filter.condition(|place| format!("?{place}"));
         let sql = format!(
@@ -118,11 +120,16 @@ impl Sqlite {
              where {matches} and latest"
         );
         self.writer
-            .run(move |db| {
+            .run_compound(move |db| {
                 let (id, application, reference, state, first, end) = parameters(&filter);
                 let at_ms = at.as_millisecond();
                 let given = params![id, application, reference, state, first, end, at_ms];
-                execute(db, &sql, given).map(|changed| changed as u64)
+                let changed = execute(db, &sql, given)? as u64;
+                if changed > 0 {
+                    let Statement { sql, values } = note.row(at, changed);
+                    execute(db, &sql, params_from_iter(&values))?;
+                }
+                Ok(changed)
             })
             .await
     }

@@ -55,7 +55,12 @@ async fn an_order_settled_during_a_replay_is_not_announced_after_it() {
     let held = Held::on(&outbox, &other).await;
     let replay = {
         let outbox = Arc::clone(&outbox);
-        tokio::spawn(async move { outbox.store.replay(EventFilter::default(), at(50)).await })
+        tokio::spawn(async move {
+            outbox
+                .store
+                .replay(EventFilter::default(), at(50), Author::command_line(), "test")
+                .await
+        })
     };
     held.until_waiting(1, &replay).await;
     assert!(!replay.is_finished(), "the replay is half-way");

@@ -41,7 +41,10 @@ async fn what_has_ended_and_what_waits_is_queued_anew(database: TestDatabase) {
         outbox.end_all(application, Verdict::RetryAt(at(20))).await;
         outbox.end_all(application, verdict).await;
     }
-    assert_eq!(outbox.store.replay(all(), at(5_000)).await.unwrap(), 3);
+    assert_eq!(
+        outbox.store.replay(all(), at(5_000), Author::command_line(), "test").await.unwrap(),
+        3
+    );
     assert_eq!(outbox.store.outbox_stats().await.unwrap().queued, 3);
     for application in 1..=3 {
         assert!(outbox.claim(application, 10, 4_999).await.events.is_empty());
@@ -67,7 +70,10 @@ async fn what_a_newer_event_made_pointless_is_not_replayed(database: TestDatabas
     outbox.end_all(2, Verdict::Exhausted).await;
     let alone = outbox.announced(3, "alone", 10).await;
     outbox.end_all(3, Verdict::Delivered).await;
-    assert_eq!(outbox.store.replay(all(), at(5_000)).await.unwrap(), 3);
+    assert_eq!(
+        outbox.store.replay(all(), at(5_000), Author::command_line(), "test").await.unwrap(),
+        3
+    );
     use EventState::{Delivered, Queued, Superseded};
     let states = async |order: &Order| -> Vec<EventState> {
         outbox.told(order).await.into_iter().map(|(_, state)| state).collect()
@@ -79,7 +85,10 @@ async fn what_a_newer_event_made_pointless_is_not_replayed(database: TestDatabas
     for order in [&superseded, &older] {
         let pointless = crate::support::events_of(&outbox.store, order).await.remove(0);
         let filter = EventFilter { id: Some(pointless.id), ..all() };
-        assert_eq!(outbox.store.replay(filter, at(6_000)).await.unwrap(), 0);
+        assert_eq!(
+            outbox.store.replay(filter, at(6_000), Author::command_line(), "test").await.unwrap(),
+            0
+        );
     }
 }
 
@@ -107,7 +116,11 @@ async fn a_replay_keeps_to_its_filter(database: TestDatabase) {
     ];
     for (filter, of_one, of_two) in cases {
         let expected = (of_one.len() + of_two.len()) as u64;
-        let replayed = outbox.store.replay(filter.clone(), at(5_000)).await.unwrap();
+        let replayed = outbox
+            .store
+            .replay(filter.clone(), at(5_000), Author::command_line(), "test")
+            .await
+            .unwrap();
         assert_eq!(replayed, expected, "{filter:?}");
         for (application, orders) in [(1, of_one), (2, of_two)] {
             let batch = outbox.claim_all(application).await;
@@ -121,7 +134,10 @@ async fn a_replay_keeps_to_its_filter(database: TestDatabase) {
         }
     }
     let unknown = EventFilter { application: Some(ApplicationId(9)), ..all() };
-    assert_eq!(outbox.store.replay(unknown, at(5_000)).await.unwrap(), 0);
+    assert_eq!(
+        outbox.store.replay(unknown, at(5_000), Author::command_line(), "test").await.unwrap(),
+        0
+    );
 }
 
 async fn a_replay_waits_for_an_attempt_under_way_and_is_not_swallowed_by_it(
@@ -130,7 +146,14 @@ async fn a_replay_waits_for_an_attempt_under_way_and_is_not_swallowed_by_it(
     let outbox = Outbox::open(database).await;
     let order = outbox.paid(1, "order_1", 10).await;
     let batch = outbox.claim_all(1).await;
-    assert_eq!(outbox.store.replay(by_order(&order), at(5_000)).await.unwrap(), 1);
+    assert_eq!(
+        outbox
+            .store
+            .replay(by_order(&order), at(5_000), Author::command_line(), "test")
+            .await
+            .unwrap(),
+        1
+    );
     assert!(outbox.claim_all(1).await.events.is_empty(), "it is under way");
     let told = outbox.record(batch.only(), &batch.lease, Verdict::Delivered).await;
     assert_eq!(told, Recorded::Done);

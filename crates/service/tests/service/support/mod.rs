@@ -139,7 +139,8 @@ impl TestDatabase {
         }
     }
 
-    fn path(&self) -> PathBuf {
+    /// The file of a SQLite database.
+    pub(crate) fn path(&self) -> PathBuf {
         match self {
             Self::Sqlite(directory) => directory.join("svc.db"),
             Self::Postgres { .. } => unreachable!("only SQLite has a file"),

@@ -8,7 +8,7 @@ use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
-use svc_service::app::App;
+use svc_service::app::{App, Clock};
 use svc_service::config::Config;
 use svc_service::credentials::{self, Issued};
 use svc_service::server::Server;
@@ -56,22 +56,28 @@ impl TestService {
         database: TestDatabase,
         adjust: impl FnOnce(&mut Config),
     ) -> Self {
-        Self::start_on(database.into(), adjust).await
+        Self::start_on(database.into(), Clock::system(), adjust).await
+    }
+
+    /// At a time that stands still.
+    pub(crate) async fn start_standing(database: TestDatabase) -> Self {
+        Self::start_on(database.into(), Clock::standing(super::at(0)), |_| {}).await
     }
 
     /// A second service on the same database. On SQLite only tests do that.
     pub(crate) async fn another_node(&self) -> Self {
-        Self::start_on(self.database.clone(), |_| {}).await
+        Self::start_on(self.database.clone(), Clock::system(), |_| {}).await
     }
 
     async fn start_on(
         database: std::sync::Arc<TestDatabase>,
+        clock: Clock,
         adjust: impl FnOnce(&mut Config),
     ) -> Self {
         let mut config = Config::sandbox(([127, 0, 0, 1], 0).into());
         config.private_webhook_targets = true;
         adjust(&mut config);
-        let app = App::open(config, &database.database()).await.unwrap();
+        let app = App::open_at(config, &database.database(), clock).await.unwrap();
         let partner = credentials::create_partner(&app, "Loja").await.unwrap();
         let stranger = credentials::create_partner(&app, "Outra").await.unwrap();
         let server = Server::bind(app.clone()).await.unwrap();
@@ -111,6 +117,16 @@ impl TestService {
 
     pub(crate) async fn count(&self, table: &str) -> i64 {
         self.database.count(table).await
+    }
+
+    /// The one number a query gives.
+    pub(crate) async fn number(&self, query: &str) -> i64 {
+        self.database.number(query).await
+    }
+
+    /// Whether these bytes stand anywhere in the database.
+    pub(crate) async fn holds(&self, text: &str) -> bool {
+        self.database.holds(text).await
     }
 
     pub(crate) async fn get(&self, target: &str) -> Answer {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hyper::Response;
-use svc_service::domain::{Order, RETRY_HORIZON, Retry, next_retry};
+use svc_service::domain::{Author, Order, RETRY_HORIZON, Retry, next_retry};
 use svc_service::store::{EventFilter, EventState, FeedPage};
 
 use crate::support::*;
@@ -113,7 +113,10 @@ async fn thirty_five_days_of_failures_lose_nothing(database: TestDatabase) {
     merchant.on();
     let filter = EventFilter { id: Some(event.id.clone()), ..EventFilter::default() };
     let now = delivery.app.clock.now();
-    assert_eq!(delivery.app.store.replay(filter, now).await.unwrap(), 1);
+    assert_eq!(
+        delivery.app.store.replay(filter, now, Author::command_line(), "test").await.unwrap(),
+        1
+    );
     assert_eq!(delivery.event(&order).await.state, EventState::Queued);
     while delivery.step().await {}
     let requests = receiver.requests();
