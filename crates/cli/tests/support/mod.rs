@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// Longer than anything here takes on a busy machine; only a fault makes a test wait for it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(5);
 
 /// A directory of one test, removed with everything in it.

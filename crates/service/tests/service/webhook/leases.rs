@@ -24,7 +24,7 @@ on_both_engines! {
 }
 
 async fn two_dispatchers_send_each_event_exactly_once(database: TestDatabase) {
-    const EVENTS: usize = 2_000;
+    const EVENTS: usize = 800;
     const STALLS: usize = 4;
     let receiver = Receiver::answering(200).await;
     let mut first = TestDelivery::start(database).await;
