@@ -113,7 +113,17 @@ impl Server {
         database: &str,
         more: &[&str],
     ) -> anyhow::Result<Self> {
-        let mut command = Command::new(own_directory()?.join("svc"));
+        Self::serve_with(&own_directory()?.join("svc"), environment, database, more).await
+    }
+
+    /// Another build of the service.
+    pub(crate) async fn serve_with(
+        program: &Path,
+        environment: &[(&str, &Path)],
+        database: &str,
+        more: &[&str],
+    ) -> anyhow::Result<Self> {
+        let mut command = Command::new(program);
         command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--database", database]);
         command.envs(environment.iter().copied());
         Self::start(command.args(more)).await

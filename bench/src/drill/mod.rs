@@ -9,6 +9,7 @@ mod failover;
 mod ledger;
 mod network;
 mod nodes;
+mod points;
 mod power;
 mod pressure;
 mod proxy;
@@ -47,6 +48,10 @@ enum Drill {
     CrashPostgres,
     /// Power cuts: unsynced writes are dropped, kept or torn
     Power,
+    /// Errors, panics and aborts wherever the service writes or sends, on SQLite
+    PointsSqlite,
+    /// The same on PostgreSQL
+    PointsPostgres,
     /// A full disk, and a sync that fails
     Disk,
     /// The machine's clock is set wrong
@@ -96,6 +101,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
             Drill::CrashSqlite => crash::run(Engine::Sqlite, &setting).await?,
             Drill::CrashPostgres => crash::run(Engine::Postgres, &setting).await?,
             Drill::Power => power::run(&setting).await?,
+            Drill::PointsSqlite => points::run(Engine::Sqlite, &setting).await?,
+            Drill::PointsPostgres => points::run(Engine::Postgres, &setting).await?,
             Drill::Disk => disk::run(&setting).await?,
             Drill::Clock => clock::leaps(&setting).await?,
             Drill::Pause => clock::pause(&setting).await?,

@@ -9,6 +9,7 @@ pub mod config;
 pub mod console;
 pub mod credentials;
 pub mod domain;
+mod faults;
 mod http;
 pub mod keys;
 mod ops;

@@ -29,6 +29,7 @@ use crate::domain::{
     About, ApplicationId, AttemptId, Author, CancelReason, Change, Chaos, ClientId, Dossier,
     Environment, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Stamp, Step,
 };
+use crate::faults::OnPurpose;
 pub use audit::{AuditEntry, AuditFilter, AuditSeal};
 pub use figures::Figures;
 pub use inspect::{Inspection, inspect};
@@ -149,6 +150,12 @@ pub enum StoreError {
 
 const CLOCK_AHEAD: &str = "clock_ahead_ms";
 
+impl From<OnPurpose> for StoreError {
+    fn from(fault: OnPurpose) -> Self {
+        Self::Unavailable(fault.to_string())
+    }
+}
+
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 pub struct Store {
@@ -163,14 +170,17 @@ enum Engine {
 
 /// The same method on whichever engine this store has.
 macro_rules! engine {
-    ($self:ident.$method:ident($($argument:expr),*)) => {
-        match &$self.engine {
+    ($self:ident.$method:ident($($argument:expr),*)) => {{
+        $crate::faults::pass(concat!("before ", stringify!($method)))?;
+        let done = match &$self.engine {
             Engine::Sqlite(engine) => engine.$method($($argument),*).await,
             Engine::Postgres(engine) => {
                 $crate::store::postgres::in_time(engine.$method($($argument),*)).await
             }
-        }
-    };
+        };
+        $crate::faults::pass(concat!("after ", stringify!($method)))?;
+        done
+    }};
 }
 use engine;
 

@@ -20,6 +20,7 @@ use rustls::pki_types::{CertificateDer, pem::PemObject};
 use super::guard::{Guard, GuardError};
 use crate::config::WebhookConfig;
 use crate::domain::UrlRules;
+use crate::faults;
 
 /// Connect, TLS, request and answer together (spec 8: a handler answers in under five seconds).
 pub(super) const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -158,7 +159,14 @@ impl Sender {
             let answer = self.client.request(request).await.map_err(|fault| failure(&fault))?;
             read(answer, now).await
         };
-        match tokio::time::timeout(EXCHANGE_TIMEOUT, exchange).await {
+        if let Err(fault) = faults::pass("before a webhook is sent") {
+            return Outcome::failed(Failure::Broken, fault.to_string());
+        }
+        let exchanged = tokio::time::timeout(EXCHANGE_TIMEOUT, exchange).await;
+        if let Err(fault) = faults::pass("after a webhook was sent") {
+            return Outcome::failed(Failure::Broken, fault.to_string());
+        }
+        match exchanged {
             Ok(Ok(outcome) | Err(outcome)) => outcome,
             Err(_) => Outcome::failed(Failure::Timeout, "no complete answer within 5 seconds"),
         }

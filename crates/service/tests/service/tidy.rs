@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 /// Each room and the rooms it may import. ARCHITECTURE.md draws the same table.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("domain", &[]),
+    ("faults", &[]),
     ("keys", &[]),
     ("config", &["domain"]),
-    ("store", &["domain"]),
+    ("store", &["domain", "faults"]),
     ("rails", &["config", "domain"]),
     ("app", &["config", "domain", "keys", "rails", "store"]),
     ("credentials", &["app", "domain", "store"]),
@@ -20,7 +21,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("rail_notices", &["app", "http", "orders", "rails", "store"]),
     ("sandbox", &["app", "checkout", "domain", "http", "orders", "rails", "store"]),
     ("ops", &["app", "domain", "http", "orders", "store"]),
-    ("webhook", &["app", "config", "domain", "keys", "store"]),
+    ("webhook", &["app", "config", "domain", "faults", "keys", "store"]),
     ("console", &["app", "credentials", "domain", "http", "orders", "sandbox", "store", "webhook"]),
     (
         "server",

@@ -9,6 +9,7 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio_postgres::error::SqlState;
 
 use super::Fault;
+use crate::faults::{self, OnPurpose};
 use crate::store::{Result, StoreError};
 
 /// Calls waiting for a connection; more are refused, so that overload is told instead of hoarded.
@@ -136,7 +137,10 @@ async fn run_once<B: Batch>(
         Some(db) => db,
         None => pool.get().await?,
     };
-    match tokio::time::timeout(ANSWER_TIMEOUT, B::run(&mut db, items)).await {
+    faults::pass("before a batch")?;
+    let outcome = tokio::time::timeout(ANSWER_TIMEOUT, B::run(&mut db, items)).await;
+    faults::pass("after a batch")?;
+    match outcome {
         Ok(outcome) => {
             *held = Some(db);
             outcome
@@ -146,6 +150,12 @@ async fn run_once<B: Batch>(
             drop(Client::take(db));
             Err(StoreError::Unavailable("the database did not answer in time".into()).into())
         }
+    }
+}
+
+impl From<OnPurpose> for Fault {
+    fn from(fault: OnPurpose) -> Self {
+        Self::Store(fault.into())
     }
 }
 

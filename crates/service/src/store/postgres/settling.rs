@@ -98,6 +98,7 @@ impl Batch for Settlements {
             });
         }
         books.write(&transaction).await?;
+        crate::faults::pass("before the commit")?;
         transaction.commit().await?;
         Ok(outcomes)
     }

@@ -4,6 +4,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::execute;
+use crate::faults;
 use crate::store::{Result, StoreError};
 
 /// Calls waiting for a thread; more are refused, so that overload is told instead of hoarded.
@@ -191,7 +192,9 @@ fn try_together(db: &Connection, batch: &mut [Box<dyn Member>]) -> Result<bool> 
             Err(_) | Ok(()) => {}
         }
     }
+    faults::pass("before the commit")?;
     step(db, "commit")?;
+    faults::pass("after the commit")?;
     Ok(true)
 }
 

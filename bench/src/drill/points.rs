@@ -1,0 +1,85 @@
+//! The service fails on purpose at every place where it writes or sends: by an error, a panic, an abort.
+//!
+//! Debug builds have these places (`crates/service/src/faults.rs`); a life without faults tells which.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+
+use super::crowd::Crowd;
+use super::network::until_more;
+use super::{Ledger, Setting};
+use crate::Engine;
+use crate::process::{Data, Server, own_directory};
+use crate::target::mix;
+
+const CALLERS: u64 = 4;
+const KINDS: [&str; 3] = ["error", "panic", "abort"];
+/// The fault strikes at one of the first so many passages.
+const PASSAGES: u64 = 12;
+/// A life under a fault; the service may end before.
+const LIFE: Duration = Duration::from_millis(400);
+const PLACES_MIN: usize = 25;
+const MORE: [&str; 1] = ["--private-webhook-targets"];
+
+pub(super) async fn run(engine: Engine, setting: &Setting) -> anyhow::Result<Ledger> {
+    let mut ledger = Ledger::new(format!("Fail points: error, panic and abort, {engine:?}"));
+    let program = debug_program()?;
+    let data = Data::fresh(engine, "points").await?;
+    let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
+    let places = places(&program, &data, &mut crowd).await?;
+    let cases: Vec<(&String, &str)> =
+        places.iter().flat_map(|place| KINDS.map(|kind| (place, kind))).collect();
+    let chosen = setting.either(cases.len().min(24), cases.len());
+    let (mut ends, mut strikes) = (0, 0);
+    for number in 0..chosen {
+        // The short form takes a part of them, spread over all.
+        let (place, kind) = cases[number * cases.len() / chosen];
+        let passage = 1 + mix(setting.seed ^ mix(number as u64)) % PASSAGES;
+        let fault = PathBuf::from(format!("{place}={kind}@{passage}"));
+        let environment = [("SVC_FAULT", fault.as_path())];
+        // A fault may strike while it starts: then there is nobody to call.
+        strikes += 1;
+        let started = Server::serve_with(&program, &environment, &data.url, &MORE).await;
+        let Ok(mut server) = started else { continue };
+        if let Ok(work) = crowd.begin(&[&server.target.address]).await {
+            ends += u64::from(tokio::time::timeout(LIFE, server.ended()).await.is_ok());
+            work.stop().await;
+        }
+        let _ = server.kill().await;
+    }
+    let server = Server::serve_with(&program, &[], &data.url, &MORE).await?;
+    let work = crowd.begin(&[&server.target.address]).await?;
+    until_more(&crowd).await?;
+    work.stop().await;
+    ledger.tell("places that were passed", places.len());
+    ledger.tell("lives with a fault", strikes);
+    ledger.tell("lives that ended by it under load", ends);
+    crowd.judge(&data, &server, &mut ledger).await?;
+    Ok(ledger)
+}
+
+/// Every place that a life under load passes.
+async fn places(program: &Path, data: &Data, crowd: &mut Crowd) -> anyhow::Result<Vec<String>> {
+    let list = own_directory()?.join(format!("places-{}", std::process::id()));
+    let environment = [("SVC_FAULT_PLACES", list.as_path())];
+    let server = Server::serve_with(program, &environment, &data.url, &MORE).await?;
+    let work = crowd.begin(&[&server.target.address]).await?;
+    until_more(crowd).await?;
+    tokio::time::sleep(LIFE * 4).await;
+    work.stop().await;
+    server.stop().await?;
+    let text = std::fs::read_to_string(&list).context("a debug build names its places")?;
+    std::fs::remove_file(&list)?;
+    let places: Vec<String> = text.lines().map(str::to_owned).collect();
+    ensure!(places.len() >= PLACES_MIN, "only {} places were passed", places.len());
+    Ok(places)
+}
+
+/// The places are in debug builds only.
+fn debug_program() -> anyhow::Result<PathBuf> {
+    let program = own_directory()?.join("../debug/svc");
+    ensure!(program.exists(), "fail points need a debug build: cargo build -p svc");
+    Ok(program)
+}
