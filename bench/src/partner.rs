@@ -16,6 +16,7 @@ pub(crate) struct Partner {
     client_id: String,
     client_secret: String,
     application_uuid: String,
+    webhook_secret: String,
 }
 
 /// An order as the API reports it.
@@ -46,21 +47,32 @@ impl Partner {
             client_id,
             client_secret: text(&made["clientSecret"])?,
             application_uuid: text(&application["applicationUUID"])?,
+            webhook_secret: text(&application["webhookSecret"])?,
         })
+    }
+
+    pub(crate) fn client_id(&self) -> &str {
+        &self.client_id
+    }
+
+    pub(crate) fn secret(&self) -> &str {
+        &self.client_secret
+    }
+
+    /// Everything that must stay secret.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        vec![self.client_secret.clone(), self.webhook_secret.clone()]
     }
 
     /// Gets a token from the service at this address.
     pub(crate) async fn caller(&self, address: &str) -> anyhow::Result<Caller> {
-        let pair = format!("{}:{}", self.client_id, self.client_secret);
         let mut caller = Caller {
             client: Client::builder(TokioExecutor::new()).build_http(),
             address: address.to_owned(),
-            authorization: format!("Basic {}", STANDARD.encode(pair)),
+            authorization: String::new(),
             application_uuid: self.application_uuid.clone(),
         };
-        let form = "application/x-www-form-urlencoded";
-        let (_, answer) =
-            caller.call("POST", "/token", form, "grant_type=client_credentials".into()).await?;
+        let (_, answer) = caller.ask_token(&self.client_id, &self.client_secret).await?;
         caller.authorization = format!("Bearer {}", text(&answer["access_token"])?);
         Ok(caller)
     }
@@ -74,6 +86,44 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// The token it has.
+    pub(crate) fn token(&self) -> &str {
+        self.authorization.trim_start_matches("Bearer ")
+    }
+
+    /// How a pair of credentials is answered.
+    pub(crate) async fn token_status(&self, id: &str, secret: &str) -> anyhow::Result<u16> {
+        Ok(self.ask_token(id, secret).await?.0)
+    }
+
+    async fn ask_token(&self, id: &str, secret: &str) -> anyhow::Result<(u16, Value)> {
+        let basic = format!("Basic {}", STANDARD.encode(format!("{id}:{secret}")));
+        let (form, body) = ("application/x-www-form-urlencoded", "grant_type=client_credentials");
+        self.call_as(&basic, "POST", "/token", form, body.into()).await
+    }
+
+    /// What wrong calls are answered, and the metrics: places where a secret might show.
+    pub(crate) async fn wrong_calls(&self) -> anyhow::Result<String> {
+        let mut answers = String::new();
+        for (method, path, body) in [
+            ("POST", "/svcpartner/createPaymentOrder", "{"),
+            ("POST", "/svcpartner/createPaymentOrder", r#"{"amount":"x"}"#),
+            ("POST", "/sandbox/simulate", "[]"),
+            ("GET", "/svcpartner/paymentByExternalTransaction?nothing=1", ""),
+            ("GET", "/nowhere", ""),
+        ] {
+            let (_, answer) = self.call(method, path, "application/json", body.into()).await?;
+            answers += &answer.to_string();
+        }
+        let client_secret = self.token();
+        let (_, answer) = self.ask_token("partner", client_secret).await?;
+        answers += &answer.to_string();
+        let request = Request::get(format!("http://{}/metrics", self.address));
+        let metrics = self.client.request(request.body(Full::default())?).await?;
+        answers += &String::from_utf8_lossy(&metrics.into_body().collect().await?.to_bytes());
+        Ok(answers)
+    }
+
     /// The reference that was answered.
     pub(crate) async fn create(&self, id: &str, webhook_url: &str) -> anyhow::Result<String> {
         let (status, answer) = self.try_create(id, webhook_url).await?;
@@ -140,10 +190,21 @@ impl Caller {
         content_type: &str,
         body: String,
     ) -> anyhow::Result<(u16, Value)> {
+        self.call_as(&self.authorization, method, path, content_type, body).await
+    }
+
+    async fn call_as(
+        &self,
+        authorization: &str,
+        method: &str,
+        path: &str,
+        content_type: &str,
+        body: String,
+    ) -> anyhow::Result<(u16, Value)> {
         let request = Request::builder()
             .method(method)
             .uri(format!("http://{}{path}", self.address))
-            .header("authorization", &self.authorization)
+            .header("authorization", authorization)
             .header("content-type", content_type)
             .body(Full::from(body))?;
         let answer = self.client.request(request).await?;

@@ -116,6 +116,18 @@ impl Server {
         Self::serve_with(&own_directory()?.join("svc"), environment, database, more).await
     }
 
+    /// The service, which writes all that it can log to a file.
+    pub(crate) async fn serve_logging(
+        log: &Path,
+        database: &str,
+        more: &[&str],
+    ) -> anyhow::Result<Self> {
+        let mut command = Command::new(own_directory()?.join("svc"));
+        command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--database", database]);
+        command.args(more).env("SVC_SERVER_LOG", "trace").stderr(std::fs::File::create(log)?);
+        Self::start_logging(&mut command).await
+    }
+
     /// Another build of the service.
     pub(crate) async fn serve_with(
         program: &Path,
@@ -145,12 +157,15 @@ impl Server {
         Ok(self.child.kill().await?)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "start-up is measured in real time")]
     async fn start(command: &mut Command) -> anyhow::Result<Self> {
+        Self::start_logging(command.stderr(Stdio::null())).await
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "start-up is measured in real time")]
+    async fn start_logging(command: &mut Command) -> anyhow::Result<Self> {
         let begun = Instant::now();
         let mut child = command
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
             .context("the binary could not be started; bench/run builds it")?;

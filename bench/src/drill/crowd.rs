@@ -85,6 +85,19 @@ impl Crowd {
         self.promised.lock().expect("no holder panics").created.len()
     }
 
+    /// Ids and references.
+    pub(super) fn all_acknowledged(&self) -> Vec<(String, String)> {
+        let promised = self.promised.lock().expect("no holder panics");
+        promised.created.iter().map(|(id, reference)| (id.clone(), reference.clone())).collect()
+    }
+
+    /// What nothing may keep in plain.
+    pub(super) fn secrets(&self, caller: &Caller) -> Vec<String> {
+        let mut secrets = self.partner.secrets();
+        secrets.push(caller.token().to_owned());
+        secrets
+    }
+
     /// Some order that was acknowledged.
     pub(super) fn any_acknowledged(&self) -> String {
         let promised = self.promised.lock().expect("no holder panics");

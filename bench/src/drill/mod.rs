@@ -1,5 +1,6 @@
 //! Faults on purpose, and a ledger of what was promised and kept. `bench/drill` builds and starts it.
 
+mod backup;
 mod clock;
 mod cluster;
 mod crash;
@@ -13,7 +14,9 @@ mod points;
 mod power;
 mod pressure;
 mod proxy;
+mod secrets;
 mod shim;
+mod timing;
 mod trace;
 
 use std::path::PathBuf;
@@ -66,6 +69,12 @@ enum Drill {
     Failover,
     /// Three nodes; one dies, one is cut off
     Nodes,
+    /// Copies under load, and a service started from each
+    Backup,
+    /// Secrets in logs, answers, databases and backups
+    Secrets,
+    /// The time of a refusal
+    Timing,
     /// Thousands of connections that waste time
     SlowClients,
     /// Five times the callers
@@ -110,6 +119,9 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
             Drill::Network => network::run(&setting).await?,
             Drill::Failover => failover::run(&setting).await?,
             Drill::Nodes => nodes::run(&setting).await?,
+            Drill::Backup => backup::run(&setting).await?,
+            Drill::Secrets => secrets::run(&setting).await?,
+            Drill::Timing => timing::run(&setting).await?,
             Drill::SlowClients => pressure::slow_clients(&setting).await?,
             Drill::Overload => pressure::overload(&setting).await?,
         };
