@@ -61,6 +61,16 @@ need_npm_packages() {
   npm --prefix "$1" ci --no-audit --no-fund --silent >&2 || fail "npm could not fetch the packages of $1"
 }
 
+# Of Python's own packages, in a folder of its own.
+need_schemathesis() {
+  local home=target/schemathesis
+  [ -x "$home/bin/schemathesis" ] && return
+  python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv
+  say "Fetching schemathesis"
+  python3 -m venv "$home" && "$home/bin/pip" install --quiet --disable-pip-version-check "schemathesis==4.32.5" >&2 ||
+    fail "pip could not fetch schemathesis"
+}
+
 need_php() {
   php -r 'exit(extension_loaded("pdo_sqlite") ? 0 : 1);' >/dev/null 2>&1 || install_packages php-cli php-sqlite3
 }

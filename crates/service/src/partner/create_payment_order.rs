@@ -22,30 +22,38 @@ pub(crate) struct CreateRequest {
     /// Your id of the order and its idempotency key: printable ASCII without spaces.
     #[schema(
         required,
+        nullable = false,
         min_length = 1,
         max_length = 128,
         example = "order_6f9619ff-8b86-4d01-b42d-00cf4fc964ff"
     )]
     external_transaction_id: Option<String>,
     /// Stable id of the end user in your system.
-    #[schema(required, min_length = 1, max_length = 128, example = "user-42")]
+    #[schema(required, nullable = false, min_length = 1, max_length = 128, example = "user-42")]
     client_id: Option<String>,
     /// Your publishable key without its `pk_test_` or `pk_live_` prefix.
     #[serde(rename = "applicationUUID")]
-    #[schema(required, example = "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111")]
+    #[schema(required, nullable = false, example = "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111")]
     application_uuid: Option<String>,
     /// What is bought, as the payer reads it.
-    #[schema(required, min_length = 1, max_length = 255, example = "Livro")]
+    #[schema(required, nullable = false, min_length = 1, max_length = 255, example = "Livro")]
     name: Option<String>,
     /// The total in whole kwanza.
-    #[schema(required, minimum = 1, maximum = 999_999_999_999i64, example = 15000)]
+    #[schema(
+        required,
+        nullable = false,
+        minimum = 1,
+        maximum = 999_999_999_999i64,
+        example = 15000
+    )]
     amount: Option<i64>,
     /// How many; it never multiplies the amount.
-    #[schema(required, minimum = 1, maximum = 1_000_000, example = 1)]
+    #[schema(required, nullable = false, minimum = 1, maximum = 1_000_000, example = 1)]
     quantity: Option<i64>,
     /// A JSON object written as a string, with `returnUrl`, `cancelUrl` and `webhookUrl`.
     #[schema(
         required,
+        nullable = false,
         max_length = 8192,
         example = r#"{"returnUrl":"https://shop.ao/ok","cancelUrl":"https://shop.ao/no","webhookUrl":"https://shop.ao/api/svc/webhook"}"#
     )]

@@ -15,25 +15,25 @@ use crate::http::{
 pub(crate) struct ChaosRequest {
     /// Your publishable key without its prefix.
     #[serde(rename = "applicationUUID")]
-    #[schema(required, example = "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111")]
+    #[schema(required, nullable = false, example = "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111")]
     application_uuid: Option<String>,
     /// Every event comes twice.
-    #[schema(value_type = Option<bool>)]
+    #[schema(value_type = Option<bool>, nullable = false)]
     duplicate: Option<Value>,
     /// After the last event of an order the one before comes once more.
-    #[schema(value_type = Option<bool>)]
+    #[schema(value_type = Option<bool>, nullable = false)]
     reorder: Option<Value>,
     /// The first attempt waits so long, at most an hour.
-    #[schema(value_type = Option<i64>, maximum = 3_600_000)]
+    #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 3_600_000)]
     delay_ms: Option<Value>,
     /// So many attempts of every event never arrive, at most 20.
-    #[schema(value_type = Option<i64>, maximum = 20)]
+    #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 20)]
     drop_first: Option<Value>,
     /// The part of all attempts that never arrives, from 0 to 1.
-    #[schema(value_type = Option<f64>, example = 0.3)]
+    #[schema(value_type = Option<f64>, nullable = false, minimum = 0.0, maximum = 1.0, example = 0.3)]
     failure_rate: Option<Value>,
     /// Another seed loses other attempts.
-    #[schema(value_type = Option<i64>, example = 7)]
+    #[schema(value_type = Option<i64>, nullable = false, example = 7)]
     seed: Option<Value>,
 }
 

@@ -15,7 +15,7 @@ use crate::store::StoreError;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ClockRequest {
     /// How far to move the clock, at most 400 days.
-    #[schema(required, example = 86400, minimum = 1, maximum = 34_560_000)]
+    #[schema(required, nullable = false, value_type = i64, example = 86400, minimum = 1, maximum = 34_560_000)]
     advance_seconds: Option<serde_json::Value>,
 }
 

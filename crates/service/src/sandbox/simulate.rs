@@ -23,14 +23,19 @@ use crate::rails::{Simulator, payment_id};
 pub(crate) struct SimulateRequest {
     /// Your publishable key without its prefix.
     #[serde(rename = "applicationUUID")]
-    #[schema(required, example = "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111")]
+    #[schema(required, nullable = false, example = "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111")]
     application_uuid: Option<String>,
-    #[schema(required, example = "order_6f9619ff-8b86-4d01-b42d-00cf4fc964ff")]
+    #[schema(required, nullable = false, example = "order_6f9619ff-8b86-4d01-b42d-00cf4fc964ff")]
     external_transaction_id: Option<String>,
     /// `confirm`: the payer pays; `decline`: an attempt is refused, the order stays pending;
     /// `pending`: a bank reference is issued; `cancel`: the payer gives up; `expire`: the deadline
     /// passes.
-    #[schema(required, example = "confirm")]
+    #[schema(
+        required,
+        nullable = false,
+        pattern = "^(confirm|decline|pending|cancel|expire)$",
+        example = "confirm"
+    )]
     outcome: Option<String>,
 }
 
