@@ -124,7 +124,7 @@ async fn every_page_is_protected_and_says_that_it_is_a_sandbox(database: TestDat
             assert_eq!(answer.header(name), Some(value), "{page}: {name}");
         }
         if answer.text.starts_with("<!doctype html>") {
-            assert!(answer.text.contains("<div class=\"mark sandbox\""), "{page}");
+            assert!(answer.text.contains("<aside class=\"mark sandbox\""), "{page}");
             assert_eq!(answer.header("cache-control"), Some("no-store"), "{page}");
             assert!(!answer.text.contains("<style") && !answer.text.contains(" onclick"), "{page}");
         } else {

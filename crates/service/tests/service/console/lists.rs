@@ -165,7 +165,7 @@ async fn pages_of_events_and_of_the_history_hold_every_row_once(database: TestDa
         world.app().store.note(at, &by, "test.note", &subject, "").await.unwrap();
     }
     let rows = |answer: &Answer| {
-        ids_on(answer, "<td class=\"number\" data-label=\"#\">")
+        ids_on(answer, "<td class=\"number\" data-label=\"#\"><span>")
             .into_iter()
             .map(|text| text.split('<').next().unwrap().to_owned())
             .collect::<Vec<_>>()

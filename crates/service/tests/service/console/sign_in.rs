@@ -205,9 +205,9 @@ async fn a_demos_link_signs_in_and_production_knows_none(database: TestDatabase)
     assert_eq!((answer.status, session_cookie(&answer)), (StatusCode::NOT_FOUND, None));
     let page = service.get(welcome.path.expose_secret()).await;
     assert_eq!(page.status, StatusCode::OK);
-    assert!(page.text.contains("<div class=\"mark production\""), "{}", page.text);
+    assert!(page.text.contains("<aside class=\"mark production\""), "{}", page.text);
     let answer = service.get("/console/sign-in").await;
-    assert!(answer.text.contains("<div class=\"mark production\""), "{}", answer.text);
+    assert!(answer.text.contains("<aside class=\"mark production\""), "{}", answer.text);
     // Behind a proxy our own page is the public one, whatever host the proxy calls.
     for (origin, status) in [("https://api.svc.ao", 303), (service.origin(), 403)] {
         let headers = [super::world::FORM, ("origin", origin)];
