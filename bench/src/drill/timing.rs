@@ -57,7 +57,7 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
         }
     }
     for ((name, ..), t) in cases[1..].iter().zip(&worst) {
-        let figure = format!("|t| = {t:.1} (< {T_MAX})");
+        let figure = format!("t = {t:.1} (< {T_MAX})");
         ledger.promise(&format!("{} against {name}", cases[0].0), figure, *t < T_MAX);
     }
     Ok(ledger)

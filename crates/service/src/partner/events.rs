@@ -122,6 +122,7 @@ struct DeliveryData {
         (status = 200, description = "A page of events", body = Envelope<EventsData>),
         (status = 401, description = "`invalid_token`", body = ErrorReply),
         (status = 404, description = "`application_not_found`", body = ErrorReply),
+        (status = 414, description = "`uri_too_long`", body = ErrorReply),
         (status = 422, description = "`invalid_query`; `details` names each parameter", body = ErrorReply),
         (status = 429, description = "`rate_limited`", body = ErrorReply),
         (status = 503, description = "`storage_unavailable`", body = ErrorReply),

@@ -61,6 +61,7 @@ pub(crate) struct ChaosData {
         (status = 200, description = "What is set", body = Envelope<ChaosData>),
         (status = 401, description = "`invalid_token`", body = ErrorReply),
         (status = 404, description = "`application_not_found`; `not_found` in production", body = ErrorReply),
+        (status = 414, description = "`uri_too_long`", body = ErrorReply),
         (status = 422, description = "`invalid_query`; `details` names each field", body = ErrorReply),
         (status = 429, description = "`rate_limited`", body = ErrorReply),
         (status = 503, description = "`storage_unavailable`: repeat the same call", body = ErrorReply),
