@@ -9,6 +9,7 @@ mod load;
 mod merchant;
 mod partner;
 mod pgbench;
+mod plot;
 mod post;
 mod process;
 mod receiver;
@@ -50,6 +51,8 @@ enum Command {
     Console(console::Args),
     /// kill -9 in a loop under load, and a ledger of what was promised and kept
     Drill(drill::Args),
+    /// Draw the reports as one picture
+    Plot(plot::Args),
     /// (inside) the bare routes
     #[command(hide = true)]
     Bare,
@@ -89,6 +92,7 @@ async fn main() -> anyhow::Result<()> {
         Command::Growth(args) => growth::run(&args).await,
         Command::Start(args) => start_up::run(&args).await,
         Command::Console(args) => console::run(&args).await,
+        Command::Plot(args) => plot::run(&args),
         Command::Bare => bare::serve().await,
         Command::Load(args) => load::run(args).await,
         Command::Drill(args) => drill::run(&args).await,

@@ -118,10 +118,20 @@ impl Caller {
         let client_secret = self.token();
         let (_, answer) = self.ask_token("partner", client_secret).await?;
         answers += &answer.to_string();
+        Ok(answers + &self.metrics().await?)
+    }
+
+    /// A figure of the service.
+    pub(crate) async fn metric(&self, name: &str) -> anyhow::Result<f64> {
+        let metrics = self.metrics().await?;
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name));
+        Ok(line.with_context(|| format!("no {name}"))?.trim().parse()?)
+    }
+
+    async fn metrics(&self) -> anyhow::Result<String> {
         let request = Request::get(format!("http://{}/metrics", self.address));
-        let metrics = self.client.request(request.body(Full::default())?).await?;
-        answers += &String::from_utf8_lossy(&metrics.into_body().collect().await?.to_bytes());
-        Ok(answers)
+        let answer = self.client.request(request.body(Full::default())?).await?;
+        Ok(String::from_utf8_lossy(&answer.into_body().collect().await?.to_bytes()).into_owned())
     }
 
     /// The reference that was answered.

@@ -36,6 +36,9 @@ pub(super) async fn leaps(setting: &Setting) -> anyhow::Result<Ledger> {
         tokio::time::sleep(Duration::from_secs(setting.either(2, 20))).await;
         let resumed = until_more(&crowd).await?;
         ledger.tell(&format!("work goes on, {name}"), ms(resumed));
+        let leap = caller.metric("svc_clock_leap_seconds").await?;
+        let is_seen = (leap - shift as f64 / 1_000.0).abs() < 60.0;
+        ledger.promise(&format!("the leap it reports, {name}"), format!("{leap:.0} s"), is_seen);
         let status = caller.query("waiting").await?.map(|order| order.status);
         let is_pending = status.as_deref() == Some("PEN");
         ledger.promise(&format!("a waiting order, {name}"), status.unwrap_or_default(), is_pending);

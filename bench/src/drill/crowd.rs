@@ -200,6 +200,8 @@ struct Broken {
     told_wrong: u64,
     told_stale: u64,
     told_of_nothing: u64,
+    two_ends: u64,
+    told_twice: u64,
 }
 
 async fn compare(
@@ -234,6 +236,15 @@ async fn compare(
         broken.told_stale += u64::from(last.is_some_and(|last| last != stored.status));
         broken.reference_twice += u64::from(!references.insert(stored.reference));
     }
+    // Also of orders that others have created.
+    for events in told.values() {
+        let ends: HashSet<_> =
+            events.iter().map(|event| &event.status).filter(|status| *status != "PEN").collect();
+        broken.two_ends += u64::from(ends.len() > 1);
+        let news: HashSet<_> = events.iter().map(|event| (&event.status, &event.id)).collect();
+        let statuses: HashSet<_> = events.iter().map(|event| &event.status).collect();
+        broken.told_twice += u64::from(news.len() > statuses.len());
+    }
     let distinct: HashSet<_> = heard.iter().map(|event| (&event.id, &event.body)).collect();
     let ids: HashSet<_> = heard.iter().map(|event| &event.id).collect();
     ledger.tell("orders tried", promised.tried.len());
@@ -251,6 +262,8 @@ async fn compare(
     ledger.never("references given twice", broken.reference_twice);
     ledger.never("states whose merchant was not told", broken.not_told);
     ledger.never("merchants told what did not happen", broken.told_wrong + broken.told_of_nothing);
+    ledger.never("orders whose merchant was told two ends", broken.two_ends);
+    ledger.never("changes told by two events", broken.told_twice);
     ledger.never("older events after newer ones", broken.told_stale);
     ledger.never("events whose bytes changed", (distinct.len() - ids.len()) as u64);
     Ok(())

@@ -58,7 +58,8 @@ async fn keep_copy(data: &Data, home: &Path) -> anyhow::Result<()> {
     if data.directory().is_ok() {
         let copy = home.join("copy.db");
         let arguments = ["backup", copy.to_str().context("a path")?, "--database", &data.url];
-        Command::new(own_directory()?.join("svc")).args(arguments).output().await?;
+        let made = Command::new(own_directory()?.join("svc")).args(arguments).output().await?;
+        anyhow::ensure!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         return Ok(());
     }
     let dump = Command::new("pg_dump").arg(&data.url).output().await?;

@@ -78,6 +78,9 @@ pub(crate) async fn until_stopped(server: Server, stop: StopSignals) -> anyhow::
         Ended::DispatcherBroken => {
             bail!("the delivery of webhooks failed; start again so that it goes on")
         }
+        Ended::ChoreBroken => {
+            bail!("what watches deadlines and keeps the log failed; start again so that it goes on")
+        }
     }
 }
 

@@ -35,6 +35,9 @@ impl Sealer {
         }
         match self.mark {
             Some((at, last)) if at.elapsed() >= settles_after => {
+                if !app.store.audit_is_settled().await? {
+                    return Ok(());
+                }
                 self.mark = None;
                 seal_up_to(app, last).await
             }

@@ -52,6 +52,15 @@ mod armed {
         seen: HashSet<&'static str>,
     }
 
+    /// `SVC_FAULT_STRUCK=file`: so that a drill knows that its fault was met.
+    fn tell_struck(place: &str) {
+        let Ok(path) = std::env::var("SVC_FAULT_STRUCK") else { return };
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        if let Ok(mut file) = file {
+            let _ = writeln!(file, "{place}");
+        }
+    }
+
     pub(crate) fn pass(place: &'static str) -> Result<(), OnPurpose> {
         if let Some(places) = &*PLACES {
             let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,6 +72,7 @@ mod armed {
         if fault.place != place || fault.passed.fetch_add(1, Ordering::Relaxed) + 1 != fault.at {
             return Ok(());
         }
+        tell_struck(place);
         match fault.kind.as_str() {
             "abort" => std::process::abort(),
             "panic" => panic!("failed on purpose: {place}"),

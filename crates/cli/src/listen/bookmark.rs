@@ -17,6 +17,9 @@ pub(super) struct Bookmark {
 
 #[derive(Default, Serialize, Deserialize)]
 struct Kept {
+    /// Somebody has listened with it: what comes after it is news.
+    #[serde(default)]
+    begun: bool,
     cursor: Option<String>,
     /// The cursor stays half a minute behind: these come again and are known.
     forwarded: BTreeSet<String>,
@@ -34,8 +37,8 @@ impl Bookmark {
                 return Err(fault).with_context(|| format!("cannot read {}", path.display()));
             }
         };
-        let is_new = kept.is_none();
         let kept: Kept = kept.unwrap_or_default();
+        let is_new = !kept.begun && kept.cursor.is_none();
         // We may have ended in the middle of a reading, whose earlier pages will come again.
         let bookmark = Self { path, reading: kept.forwarded.clone(), kept, is_new };
         // Before anything is forwarded: whoever cannot remember would forward it all again.
@@ -45,6 +48,11 @@ impl Bookmark {
 
     pub(super) fn is_new(&self) -> bool {
         self.is_new
+    }
+
+    pub(super) fn begun(&mut self) -> anyhow::Result<()> {
+        self.kept.begun = true;
+        self.write()
     }
 
     pub(super) fn cursor(&self) -> Option<&str> {

@@ -141,6 +141,7 @@ impl Listener {
             // Whether the credentials are right is told now, not with the first event.
             self.client.events(self.bookmark.cursor()).await?;
         }
+        self.bookmark.begun()?;
         output::note(format_args!(
             "Listening; events go to {}. {}Stop: Ctrl-C",
             self.forward_to,

@@ -1,5 +1,7 @@
 //! Who is looking: a cookie becomes a person with a scope. No page of the console is without one.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -10,7 +12,7 @@ use super::frame::{Refusal, language};
 use crate::app::App;
 use crate::domain::{Actor, ApplicationId, ApplicationUuid, Author, Permission, may};
 use crate::http::{Exchange, Language, own_origin, read_form};
-use crate::store::{Application, NewSession, Person, Scope, StoreError};
+use crate::store::{Application, NewSession, Partner, PartnerState, Person, Scope, StoreError};
 
 /// The prefix binds it to this host, to https and to every path. Browsers take it from localhost too.
 const COOKIE: &str = "__Host-svc-console";
@@ -49,8 +51,17 @@ impl FromRequestParts<App> for Viewer {
         if now.duration_since(seen_at) > SESSION_IDLE {
             return Err(sign_in());
         }
-        if now.duration_since(seen_at) > SEEN_PERIOD {
+        // A page that refreshes itself is not somebody at work.
+        let by_itself = parts.headers.contains_key("hx-request");
+        if !by_itself && now.duration_since(seen_at) > SEEN_PERIOD {
             app.store.session_seen(token_hash.clone(), now).await?;
+        }
+        if let Some(partner) = person.partner {
+            let known = app.directory.known();
+            let active = |partner: &Arc<Partner>| partner.state == PartnerState::Active;
+            if !known.partner_by_id(partner).is_some_and(active) {
+                return Err(sign_in());
+            }
         }
         let exchange = parts.extensions.get::<Exchange>().cloned();
         let query = parts.uri.query().unwrap_or_default().as_bytes();

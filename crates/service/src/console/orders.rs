@@ -200,7 +200,16 @@ async fn write_csv(
 fn cell(text: &str) -> String {
     // Some spreadsheets take the wide signs of Asian keyboards for the narrow ones.
     let formula = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
-    let harmless = if text.starts_with(formula) { format!("'{text}") } else { text.to_owned() };
+    let mut harmless = String::with_capacity(text.len() + 1);
+    // Spreadsheets of other countries begin a cell after a semicolon or a tabulator.
+    let mut begins = true;
+    for sign in text.chars() {
+        if begins && formula.contains(&sign) {
+            harmless.push('\'');
+        }
+        harmless.push(sign);
+        begins = matches!(sign, ';' | ',' | '\t');
+    }
     if harmless.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", harmless.replace('"', "\"\""))
     } else {

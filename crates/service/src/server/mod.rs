@@ -66,6 +66,8 @@ pub enum Ended {
     StoreBroken,
     /// Nobody delivers webhooks any more, by a fault of ours: start again.
     DispatcherBroken,
+    /// Nobody keeps the deadlines, the log or the figures any more, by a fault of ours: start again.
+    ChoreBroken,
 }
 
 impl Server {
@@ -105,6 +107,8 @@ impl Server {
                 () = stop => {}
                 () = app.store.broken() => ended = Ended::StoreBroken,
                 _ = &mut dispatcher => ended = Ended::DispatcherBroken,
+                // They never end by themselves.
+                _ = chores.join_next() => ended = Ended::ChoreBroken,
             }
             // Pages that listen for news would keep us from stopping.
             news.news.end();
@@ -168,7 +172,7 @@ async fn keep_log(app: App) {
             _ = seal.tick() => sealer.tick(&app).await,
         };
         if let Err(fault) = done {
-            tracing::debug!(%fault, "the log or the history could not be kept");
+            tracing::warn!(%fault, "the log or the history could not be kept");
         }
     }
 }

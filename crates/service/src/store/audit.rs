@@ -50,6 +50,20 @@ impl Store {
         }
     }
 
+    /// Whether a transaction that may hold a number from before then is still open: a commit can wait
+    /// for a standby for as long as that is away.
+    pub async fn audit_is_settled(&self) -> Result<bool> {
+        let Engine::Postgres(_) = self.engine else { return Ok(true) };
+        let seconds = self.audit_settles_after().as_secs();
+        let sql = format!(
+            "select count(*) from pg_stat_activity where datname = current_database()
+                 and backend_xid is not null
+                 and xact_start < clock_timestamp() - interval '{seconds} seconds'"
+        );
+        let open = self.select_one(Statement::new(sql, values![]), Cells::integer).await?;
+        Ok(open.unwrap_or(0) == 0)
+    }
+
     pub async fn last_audit_id(&self) -> Result<i64> {
         let statement = Statement::new("select coalesce(max(id), 0) from audit", values![]);
         Ok(self.select_one(statement, Cells::integer).await?.unwrap_or(0))

@@ -1,7 +1,7 @@
 //! Statements that both engines take as they are: for what people look at and change now and then.
 //! The ways of orders and webhooks, where every microsecond counts, have statements of their own.
 
-use super::{Engine, Result, Store, StoreError, time};
+use super::{Engine, Result, Store, StoreError, engine, time};
 use jiff::Timestamp;
 
 /// What goes into a statement or comes out of one.
@@ -135,10 +135,7 @@ impl Store {
         statement: Statement,
         read: impl Fn(&mut Cells) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let rows = match &self.engine {
-            Engine::Sqlite(engine) => engine.select(statement).await?,
-            Engine::Postgres(engine) => engine.select(statement).await?,
-        };
+        let rows = engine!(self.select(statement))?;
         rows.into_iter().map(|mut cells| read(&mut cells)).collect()
     }
 
@@ -152,9 +149,6 @@ impl Store {
 
     /// All of them in one transaction, or none if the first changes no row; whether it did.
     pub(super) async fn transact(&self, statements: Vec<Statement>) -> Result<bool> {
-        match &self.engine {
-            Engine::Sqlite(engine) => engine.transact(statements).await,
-            Engine::Postgres(engine) => engine.transact(statements).await,
-        }
+        engine!(self.transact(statements))
     }
 }

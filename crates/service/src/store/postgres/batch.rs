@@ -56,7 +56,13 @@ impl<B: Batch> Batched<B> {
                 while waiting.lock().await.recv_many(&mut calls, batch_max).await > 0 {
                     batch_size.record(calls.len() as f64);
                     let (items, replies): (Vec<_>, Vec<_>) = calls.drain(..).unzip();
-                    answer_all::<B>(&pool, &mut held, &items, replies).await;
+                    let (pool, mut own) = (pool.clone(), held.take());
+                    // In a task of its own: a panic costs this batch, not the worker.
+                    let batch = tokio::spawn(async move {
+                        answer_all::<B>(&pool, &mut own, &items, replies).await;
+                        own
+                    });
+                    held = batch.await.unwrap_or_default();
                 }
             });
         }

@@ -17,6 +17,7 @@ use std::time::Duration;
 use deadpool_postgres::{
     Client, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, Timeouts,
 };
+use tokio::sync::Semaphore;
 use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -43,11 +44,19 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(8);
 /// Every statement of ours finds its rows by an index. A plan that was made while the tables had no
 /// statistics must not read them whole, and would until they have.
 const BY_INDEX: &str = "-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off";
+/// What a node holds when it dies or stands still is given back by the server: a transaction that says
+/// nothing, and a peer that acknowledges nothing.
+const GIVEN_BACK: &str = "-c idle_in_transaction_session_timeout=5000 -c tcp_keepalives_idle=5 \
+                          -c tcp_keepalives_interval=2 -c tcp_user_timeout=10000";
 /// Any number, the same on every node: whoever holds it migrates.
 const MIGRATION_LOCK: i64 = 0x7376_635f_6d69_6772;
 
+/// People who look get so many connections at once: their pages hold up no payment.
+const LOOKERS: usize = 3;
+
 pub(super) struct Postgres {
     pool: Pool,
+    lookers: Semaphore,
     creates: Batched<orders::CreateOrders>,
     settlements: Batched<settling::Settlements>,
     lookups: Batched<orders::Lookups>,
@@ -68,6 +77,7 @@ impl Postgres {
             lookups: Batched::spawn(&pool, READERS, options.batch_max, &noop),
             dossiers: Batched::spawn(&pool, READERS, options.batch_max, &noop),
             pool,
+            lookers: Semaphore::new(LOOKERS),
         })
     }
 
@@ -211,7 +221,9 @@ fn connect(url: &str) -> Result<Pool> {
         })?;
     let given = config.get_options().unwrap_or_default().to_owned();
     config
-        .options(format!("{given} -c statement_timeout={STATEMENT_TIMEOUT_MS} {BY_INDEX}"))
+        .options(format!(
+            "{given} -c statement_timeout={STATEMENT_TIMEOUT_MS} {BY_INDEX} {GIVEN_BACK}"
+        ))
         .application_name("svc")
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_user_timeout(TCP_USER_TIMEOUT)

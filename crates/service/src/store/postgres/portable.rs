@@ -12,6 +12,7 @@ use crate::store::{Result, StoreError};
 
 impl Postgres {
     pub(in crate::store) async fn select(&self, statement: Statement) -> Result<Vec<Cells>> {
+        let _looking = self.lookers.acquire().await.map_err(|_| closed())?;
         let db = self.client().await?;
         let prepared = db.prepare_cached(&own(&statement.sql)).await.map_err(Fault::from)?;
         let found = db.query(&prepared, &given(&statement)).await.map_err(Fault::from)?;
@@ -19,6 +20,7 @@ impl Postgres {
     }
 
     pub(in crate::store) async fn transact(&self, statements: Vec<Statement>) -> Result<bool> {
+        let _looking = self.lookers.acquire().await.map_err(|_| closed())?;
         let mut db = self.client().await?;
         let transaction = db.transaction().await.map_err(Fault::from)?;
         for (place, statement) in statements.iter().enumerate() {
@@ -30,6 +32,10 @@ impl Postgres {
         transaction.commit().await.map_err(Fault::from)?;
         Ok(true)
     }
+}
+
+fn closed() -> StoreError {
+    StoreError::Unavailable("the store is closed".into())
 }
 
 /// Rows it changed.

@@ -134,7 +134,11 @@ impl Sqlite {
     }
 
     pub(super) async fn broken(&self) {
-        self.writer.ended().await;
+        tokio::select! {
+            () = self.writer.ended() => {}
+            () = self.reader.ended() => {}
+            () = self.looker.ended() => {}
+        }
     }
 
     /// Copies the database page by page while it is in use, then checks the copy.
