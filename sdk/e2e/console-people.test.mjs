@@ -115,7 +115,9 @@ test("codes from a phone are switched on, asked for, and switched off", async ()
   await page.waitForURL(/\/console$/);
   await open("/account");
   await page.locator(".qr svg").waitFor();
+  const present = page.locator("form[action$=totp] input[name=present]");
   await page.getByLabel("Código", { exact: true }).fill("000000");
+  await present.fill(PASSWORD);
   await press("Ligar códigos");
   await page
     .getByRole("alert")
@@ -123,6 +125,7 @@ test("codes from a phone are switched on, asked for, and switched off", async ()
     .waitFor();
   const seed = await page.locator("form[action$=totp] code").innerText();
   await page.getByLabel("Código", { exact: true }).fill(totp(seed));
+  await present.fill(PASSWORD);
   await press("Ligar códigos");
   await told("Mudado.");
   await page.getByText("Os códigos estão ligados.").waitFor();
@@ -132,6 +135,9 @@ test("codes from a phone are switched on, asked for, and switched off", async ()
   await signIn(page, "bea", PASSWORD, totp(seed));
   await page.waitForURL(/\/console$/);
   await open("/account");
+  await press("Desligar códigos");
+  await page.getByRole("alert").waitFor();
+  await present.fill(PASSWORD);
   await press("Desligar códigos");
   await told("Mudado.");
   await page.locator(".qr svg").waitFor();
@@ -143,7 +149,7 @@ test("a password is changed by who knows the present one", async () => {
     allowed: [REFUSED],
   });
   const change = async (present, next) => {
-    await page.getByLabel("Palavra-passe atual").fill(present);
+    await page.locator("form[action$=password] input[name=present]").fill(present);
     await page.getByLabel(/^Nova palavra-passe/).fill(next);
     await page.getByLabel("Outra vez").fill(next);
     await press("Guardar");

@@ -70,17 +70,22 @@ pub(super) async fn change_password(
     if let Some(fault) = password_fault(form.value("password"), form.value("again")) {
         return Ok(page(&app, &viewer, &headers, fault));
     }
-    if app.limits.sign_in(&viewer.person.login, viewer.exchange.from).is_err() {
-        return Ok(page(&app, &viewer, &headers, "throttled"));
-    }
-    // Who has none yet came by a link that proves as much.
-    if let Some(hash) = viewer.person.password_hash.clone()
-        && !password::matches(Some(hash), form.value("present").to_owned().into()).await
-    {
-        return Ok(page(&app, &viewer, &headers, "wrong"));
+    if let Some(fault) = present_fault(&app, &viewer, &form).await {
+        return Ok(page(&app, &viewer, &headers, fault));
     }
     let hash = password::hash(&app, form.value("password").to_owned().into()).await;
     change(&app, &viewer, PersonChange::Password(hash)).await
+}
+
+/// What is wrong with the present password: a page left open is no proof of who sits before it.
+async fn present_fault(app: &App, viewer: &Viewer, form: &Form) -> Option<&'static str> {
+    if app.limits.sign_in(&viewer.person.login, viewer.exchange.from).is_err() {
+        return Some("throttled");
+    }
+    // Who has none yet came by a link that proves as much.
+    let hash = viewer.person.password_hash.clone()?;
+    let present = form.value("present").to_owned().into();
+    if password::matches(Some(hash), present).await { None } else { Some("wrong") }
 }
 
 /// POST /console/account/totp
@@ -90,6 +95,9 @@ pub(super) async fn change_totp(
     headers: HeaderMap,
     form: Form,
 ) -> Result<Response, Refusal> {
+    if let Some(fault) = present_fault(&app, &viewer, &form).await {
+        return Ok(page(&app, &viewer, &headers, fault));
+    }
     if form.value("change") == "off" {
         return change(&app, &viewer, PersonChange::Totp(None)).await;
     }

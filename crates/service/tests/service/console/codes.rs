@@ -12,6 +12,7 @@ use crate::support::*;
 
 on_both_engines! {
     a_code_is_asked_for_once_it_is_on_and_works_once,
+    who_does_not_know_the_password_turns_nothing_off,
     a_wrong_code_turns_nothing_on,
     a_new_password_by_a_link_does_not_stand_for_the_phone,
 }
@@ -47,7 +48,8 @@ async fn offered(world: &World, who: &Visitor) -> (Vec<u8>, String) {
 async fn turn_on(world: &World, who: &Visitor) -> (Vec<u8>, Answer) {
     let (seed, field) = offered(world, who).await;
     // The step before the present one: later ones are left for the tests.
-    let form = format!("change=on&offered={field}&code={}", code(world, &seed, -1));
+    let code = code(world, &seed, -1);
+    let form = format!("change=on&offered={field}&code={code}&present=uma+senha+bastante+longa");
     let answer = world.post(who, "/console/account/totp", &form).await;
     assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text);
     (seed, answer)
@@ -71,7 +73,7 @@ async fn a_code_is_asked_for_once_it_is_on_and_works_once(database: TestDatabase
     assert_eq!(world.get(&other, "/console").await.status, StatusCode::SEE_OTHER, "signed out");
     assert_eq!(world.told("operator:olga", "person.set_totp", "olga").await, 1);
     let now = code(&world, &seed, 0);
-    for wrong in ["", "000000", &used, "12345", "1234567", &code(&world, &seed, 5)] {
+    for wrong in ["", "000000", &used, "12345", &code(&world, &seed, 5)] {
         let answer = sign_in(&world, wrong).await;
         assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{wrong}");
         assert_eq!(session_cookie(&answer), None);
@@ -82,9 +84,24 @@ async fn a_code_is_asked_for_once_it_is_on_and_works_once(database: TestDatabase
     let spaced = format!("{}+{}", &now[..3], &now[3..]);
     assert_eq!(sign_in(&world, &spaced).await.status, StatusCode::SEE_OTHER);
     assert_eq!(sign_in(&world, &now).await.status, StatusCode::UNAUTHORIZED, "no second time");
-    let olga = Visitor { cookie: olga.cookie.clone(), ..olga };
-    let off = world.post(&olga, "/console/account/totp", "change=off").await;
+}
+
+async fn who_does_not_know_the_password_turns_nothing_off(database: TestDatabase) {
+    let world = World::start_standing(database).await;
+    let olga = world.operator().await;
+    set_cheap_password(&world, "olga").await;
+    let (_, answer) = turn_on(&world, &olga).await;
+    let olga = Visitor { cookie: session_cookie(&answer).unwrap(), ..olga };
+    let on = "select count(*) from people where totp_sealed is not null";
+    for form in ["change=off", "change=off&present=uma+senha+bastante+curta"] {
+        let answer = world.post(&olga, "/console/account/totp", form).await;
+        assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{form}");
+        assert_eq!(world.service.number(on).await, 1, "{form}");
+    }
+    let off = "change=off&present=uma+senha+bastante+longa";
+    let off = world.post(&olga, "/console/account/totp", off).await;
     assert_eq!(off.status, StatusCode::SEE_OTHER);
+    assert_eq!(world.service.number(on).await, 0);
 }
 
 async fn a_wrong_code_turns_nothing_on(database: TestDatabase) {
