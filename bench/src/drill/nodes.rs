@@ -65,7 +65,7 @@ async fn same_id_everywhere(
     ledger: &mut Ledger,
 ) -> anyhow::Result<()> {
     const AT_ONCE: usize = 64;
-    let ids = setting.either(20, 2_000);
+    let ids = setting.either(6, 2_000);
     let callers = crowd.callers_at(nodes).await?;
     let mut differing = 0;
     for number in 0..ids {
@@ -91,7 +91,7 @@ async fn races(
     setting: &Setting,
     ledger: &mut Ledger,
 ) -> anyhow::Result<()> {
-    let races = setting.either(60, 10_000);
+    let races = setting.either(25, 10_000);
     let callers = crowd.callers_at(nodes).await?;
     let (mut ends, mut two_ends) = (HashMap::<String, u64>::new(), 0);
     for number in 0..races {

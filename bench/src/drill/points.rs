@@ -31,7 +31,7 @@ pub(super) async fn run(engine: Engine, setting: &Setting) -> anyhow::Result<Led
     let places = places(&program, &data, &mut crowd).await?;
     let cases: Vec<(&String, &str)> =
         places.iter().flat_map(|place| KINDS.map(|kind| (place, kind))).collect();
-    let chosen = setting.either(cases.len().min(24), cases.len());
+    let chosen = setting.either(cases.len().min(15), cases.len());
     let struck = own_directory()?.join(format!("struck-{}", std::process::id()));
     let (mut ends, mut stuck) = (0, 0);
     for number in 0..chosen {

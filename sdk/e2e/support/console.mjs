@@ -85,14 +85,14 @@ function at(page, baseUrl) {
   };
 }
 
-/** The six digits that a phone shows for this seed now (RFC 6238). */
-export function totp(spelled) {
+/** The six digits that a phone shows for this seed now, or so many steps of 30 s later (RFC 6238). */
+export function totp(spelled, later = 0) {
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
   const bits = [...spelled].map((letter) => letters.indexOf(letter).toString(2).padStart(5, "0"));
   const bytes = bits.join("").match(/.{8}/g);
   const seed = Buffer.from(bytes.map((byte) => Number.parseInt(byte, 2)));
   const step = Buffer.alloc(8);
-  step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + later));
   const mac = createHmac("sha1", seed).update(step).digest();
   const number = mac.readUInt32BE(mac[19] & 15) & 0x7fffffff;
   return String(number % 1_000_000).padStart(6, "0");
