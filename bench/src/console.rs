@@ -126,7 +126,8 @@ async fn fill(args: &Args, data: &Data) -> anyhow::Result<Vec<Reader>> {
     let start = Clock::system().now() - SignedDuration::from_hours(DAYS * 24);
     let config =
         Config { private_webhook_targets: true, ..Config::sandbox(([127, 0, 0, 1], 0).into()) };
-    let app = App::open_at(config, &Database::parse(&data.url)?, Clock::standing(start)).await?;
+    let database = Database::parse(&data.url)?;
+    let app = App::open_at(config.clone(), &database, Clock::standing(start)).await?;
     let large = merchant(&app, "Loja Grande").await?;
     let small = merchant(&app, "Loja Pequena").await?;
     let steps = args.orders.div_ceil(STEP);
@@ -153,6 +154,9 @@ async fn fill(args: &Args, data: &Data) -> anyhow::Result<Vec<Reader>> {
     {
         console::count_figures(&app).await?;
     }
+    drop(app);
+    // Links of a month ago have run out.
+    let app = App::open_at(config, &database, Clock::system()).await?;
     let operator = reader(&app, "operator", None, &seen.0).await?;
     let partner = reader(&app, "small merchant", Some(&small), &seen.1).await?;
     let large = reader(&app, "large merchant", Some(&large), &seen.0).await?;

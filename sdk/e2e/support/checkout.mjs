@@ -15,8 +15,10 @@ const ARMED_AFTER_MS = 500;
 const POLL_EVERY_MS = 2_000;
 
 /** The payer has looked at the screen for long enough that a click counts. */
-export function ready(page) {
-  return page.clock.fastForward(ARMED_AFTER_MS);
+export async function ready(page) {
+  // Its script counts from when it runs: before that, no time that passes is seen.
+  await page.waitForLoadState("load");
+  await page.clock.fastForward(ARMED_AFTER_MS);
 }
 
 /** The page asks for news now, and shows this screen because of them. */
