@@ -67,16 +67,32 @@ pub async fn pay(
         let rail = app.rails.offering(choice.method(), dossier.order.terms.amount);
         let rail = Arc::clone(rail.ok_or(PayError::NotOffered)?);
         let (new, start) = prepare(app, &dossier.order, &rail, choice, request);
-        let attempt = new.attempt.clone();
-        if app.store.start_attempt(new).await? != Started::New {
-            continue;
+        // The payer may close the window or click twice, which ends this request: an attempt that is
+        // stored is called all the same, and its answer is stored.
+        let begun = tokio::spawn(begin(app.clone(), rail, dossier.order, new, start));
+        match tokio::time::timeout(ANSWER_TIMEOUT, begun).await {
+            Ok(Ok(Ok(Started::New))) | Err(_) => return Ok(read(app, reference).await?),
+            Ok(Ok(Ok(_))) => {}
+            Ok(Ok(Err(fault))) => return Err(fault.into()),
+            Ok(Err(_)) => return Err(StoreError::Unavailable("the call ended early".into()).into()),
         }
-        // The payer may close the window: the call goes on and its answer is stored.
-        let call = tokio::spawn(call(app.clone(), rail, dossier.order, attempt, start));
-        let _ = tokio::time::timeout(ANSWER_TIMEOUT, call).await;
-        return Ok(read(app, reference).await?);
     }
     Err(StoreError::Unavailable("the order kept changing".into()).into())
+}
+
+async fn begin(
+    app: App,
+    rail: Arc<Rail>,
+    order: Order,
+    new: NewAttempt,
+    start: Start,
+) -> Result<Started, StoreError> {
+    let attempt = new.attempt.clone();
+    let started = app.store.start_attempt(new).await?;
+    if started == Started::New {
+        call(app, rail, order, attempt, start).await;
+    }
+    Ok(started)
 }
 
 async fn read(app: &App, reference: &ReferenceNumber) -> Result<Dossier, StoreError> {
