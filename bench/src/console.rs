@@ -145,14 +145,15 @@ async fn fill(args: &Args, data: &Data) -> anyhow::Result<Vec<Reader>> {
             eprintln!("  {} %", number * 100 / steps);
         }
     }
-    console::count_figures(&app).await?;
-    while app
-        .store
-        .figures_counted_to()
-        .await?
-        .is_none_or(|to| app.clock.now().duration_since(to) > SignedDuration::from_hours(3))
-    {
+    // So many hours at a time, until there is nothing more to count.
+    let mut counted_to = None;
+    loop {
         console::count_figures(&app).await?;
+        let now = app.store.figures_counted_to().await?;
+        if now == counted_to {
+            break;
+        }
+        counted_to = now;
     }
     drop(app);
     // Links of a month ago have run out.

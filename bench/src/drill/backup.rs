@@ -4,19 +4,18 @@ use anyhow::ensure;
 use tokio::process::Command;
 
 use super::crowd::Crowd;
-use super::network::until_more;
-use super::{Ledger, Setting};
+use super::waiting::until_more;
+use super::{Ledger, PRIVATE_TARGETS, Setting};
 use crate::Engine;
 use crate::process::{Data, Server, own_directory};
 
 const CALLERS: u64 = 8;
-const MORE: [&str; 1] = ["--private-webhook-targets"];
 
 pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
     let copies = setting.either(2, 20);
     let mut ledger = Ledger::new(format!("Backup: {copies} copies under load, SQLite"));
     let data = Data::fresh(Engine::Sqlite, "backup").await?;
-    let server = Server::serve(&data, &MORE).await?;
+    let server = Server::serve(&data, PRIVATE_TARGETS).await?;
     let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
     let (mut missing, mut held, mut audits) = (0, 0, 0);
     for number in 0..copies {
@@ -34,7 +33,7 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
         work.stop().await;
         let restored = Data::at(format!("sqlite:{}", copy.display()));
         let from_copy = Server::serve(&restored, &[]).await?;
-        let caller = &crowd.callers_at(std::slice::from_ref(&from_copy.target.address)).await?[0];
+        let caller = crowd.caller_at(&from_copy.target.address).await?;
         for (id, reference) in &before {
             let stored = caller.query(id).await?;
             missing += u64::from(stored.is_none_or(|stored| stored.reference != *reference));

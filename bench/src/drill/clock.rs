@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use super::crowd::Crowd;
-use super::network::{ms, until_more};
 use super::shim::Shim;
-use super::{Ledger, Setting};
+use super::waiting::{ms, until_more};
+use super::{Ledger, PRIVATE_TARGETS, Setting};
 use crate::Engine;
 use crate::process::{Data, Server, signal};
 
 const CALLERS: u64 = 4;
-const MORE: [&str; 1] = ["--private-webhook-targets"];
 const HOUR_MS: i64 = 3_600_000;
 const LEAPS_MS: [(&str, i64); 4] = [
     ("an hour ahead", HOUR_MS),
@@ -26,8 +25,8 @@ pub(super) async fn leaps(setting: &Setting) -> anyhow::Result<Ledger> {
     let shim = Shim::build(data.directory()?, false)?;
     let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
     let environment = shim.environment();
-    let server = Server::serve_in(&environment, &data.url, &MORE).await?;
-    let caller = crowd.callers_at(std::slice::from_ref(&server.target.address)).await?.remove(0);
+    let server = Server::serve_in(&environment, &data.url, PRIVATE_TARGETS).await?;
+    let caller = crowd.caller_at(&server.target.address).await?;
     caller.create("waiting", &crowd.merchant().url()).await?;
     // Begun before the first leap, with tokens of an hour.
     let work = crowd.begin(&[&server.target.address]).await?;
@@ -54,8 +53,8 @@ pub(super) async fn pause(setting: &Setting) -> anyhow::Result<Ledger> {
     let mut ledger =
         Ledger::new(format!("Pause: one of two nodes stands still for {} s", long.as_secs()));
     let data = Data::fresh(Engine::Postgres, "pause").await?;
-    let stopped = Server::serve(&data, &MORE).await?;
-    let beside = Server::serve(&data, &MORE).await?;
+    let stopped = Server::serve(&data, PRIVATE_TARGETS).await?;
+    let beside = Server::serve(&data, PRIVATE_TARGETS).await?;
     let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
     let work = crowd.begin(&[&beside.target.address]).await?;
     until_more(&crowd).await?;

@@ -2,15 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use tokio::process::Command;
 
+use super::waiting::until;
 use crate::process::psql;
-
-const LOOK_PERIOD: Duration = Duration::from_millis(50);
-const LOOKS_MAX: u32 = 600;
 
 /// One cluster; it ends and is removed with this value.
 pub(super) struct Cluster {
@@ -197,15 +194,4 @@ fn told(program: &Path, output: &Output) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!("{}: {}", program.display(), String::from_utf8_lossy(&output.stderr))
-}
-
-/// Looks again and again until it is so.
-pub(super) async fn until(what: &str, is_so: impl AsyncFn() -> bool) -> anyhow::Result<()> {
-    for _ in 0..LOOKS_MAX {
-        if is_so().await {
-            return Ok(());
-        }
-        tokio::time::sleep(LOOK_PERIOD).await;
-    }
-    bail!("waited in vain until {what}")
 }

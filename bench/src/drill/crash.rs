@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::crowd::Crowd;
-use super::network::ms;
-use super::{Ledger, Setting};
+use super::waiting::ms;
+use super::{Ledger, PRIVATE_TARGETS, Setting};
 use crate::Engine;
 use crate::process::{Data, Server};
 use crate::target::mix;
@@ -22,7 +22,7 @@ pub(super) async fn run(engine: Engine, setting: &Setting) -> anyhow::Result<Led
     let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
     let mut starts = Vec::new();
     for kill in 0..kills {
-        let mut server = Server::serve(&data, &["--private-webhook-targets"]).await?;
+        let mut server = Server::serve(&data, PRIVATE_TARGETS).await?;
         starts.push(server.ready_after);
         let work = crowd.begin(&[&server.target.address]).await?;
         let life = LIFE_MS.start + mix(setting.seed ^ mix(kill)) % (LIFE_MS.end - LIFE_MS.start);
@@ -30,7 +30,7 @@ pub(super) async fn run(engine: Engine, setting: &Setting) -> anyhow::Result<Led
         server.kill().await?;
         work.stop().await;
     }
-    let server = Server::serve(&data, &["--private-webhook-targets"]).await?;
+    let server = Server::serve(&data, PRIVATE_TARGETS).await?;
     crowd.judge(&data, &server, &mut ledger).await?;
     starts.sort();
     let p99 = starts[(starts.len() - 1) * 99 / 100];

@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::ledger::Ledger;
+use super::waiting::ms;
 use crate::merchant::{Heard, Merchant};
 use crate::partner::{Caller, Partner};
 use crate::process::{Data, Server, svc};
@@ -68,8 +69,7 @@ impl Crowd {
 
     /// Begins to call the service at these addresses, each caller one of them.
     pub(super) async fn begin(&mut self, addresses: &[&str]) -> anyhow::Result<AtWork> {
-        let addresses: Vec<String> = addresses.iter().map(|&address| address.into()).collect();
-        let doors = self.callers_at(&addresses).await?;
+        let doors = self.callers_at(addresses).await?;
         self.rounds += 1;
         let mut work = JoinSet::new();
         for lot in 0..self.callers {
@@ -104,14 +104,15 @@ impl Crowd {
         promised.created.keys().next().cloned().unwrap_or_default()
     }
 
+    pub(super) async fn caller_at(&self, address: &str) -> anyhow::Result<Arc<Caller>> {
+        Ok(Arc::new(self.partner.caller(address).await?))
+    }
+
     /// One caller for each of these addresses.
-    pub(super) async fn callers_at(
-        &self,
-        addresses: &[String],
-    ) -> anyhow::Result<Vec<Arc<Caller>>> {
+    pub(super) async fn callers_at(&self, addresses: &[&str]) -> anyhow::Result<Vec<Arc<Caller>>> {
         let mut callers = Vec::new();
         for address in addresses {
-            callers.push(Arc::new(self.partner.caller(address).await?));
+            callers.push(self.caller_at(address).await?);
         }
         Ok(callers)
     }
@@ -254,8 +255,7 @@ async fn compare(
     ledger.tell("calls refused or cut", promised.refused);
     ledger.tell("events heard", ids.len());
     ledger.tell("deliveries repeated", heard.len() - ids.len());
-    let slowest = format!("{} ms", promised.slowest.as_millis());
-    ledger.promise("slowest call", slowest, promised.slowest <= CALL_MAX);
+    ledger.promise("slowest call", ms(promised.slowest), promised.slowest <= CALL_MAX);
     ledger.never("acknowledged orders lost", broken.lost);
     ledger.never("acknowledged states taken back", broken.taken_back);
     ledger.never("orders whose reference changed", broken.other_reference);

@@ -4,16 +4,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 
-use super::cluster::until;
 use super::crowd::Crowd;
-use super::network::{ms, until_more};
 use super::shim::Shim;
-use super::{Ledger, Setting};
+use super::waiting::{ms, until_more};
+use super::{Ledger, PRIVATE_TARGETS, Setting};
 use crate::Engine;
 use crate::process::{Data, Server};
 
 const CALLERS: u64 = 4;
-const MORE: [&str; 1] = ["--private-webhook-targets"];
 const RESUMED_MAX: Duration = Duration::from_secs(5);
 const ENDED_MAX: Duration = Duration::from_secs(10);
 
@@ -25,14 +23,14 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
     let shim = Shim::build(data.directory()?, false)?;
     let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
     let environment = shim.environment();
-    let mut server = Server::serve_in(&environment, &data.url, &MORE).await?;
+    let mut server = Server::serve_in(&environment, &data.url, PRIVATE_TARGETS).await?;
     let (mut slowest, mut wrong, mut unread) = (Duration::ZERO, 0, 0);
     for number in 0..times {
         let work = crowd.begin(&[&server.target.address]).await?;
         until_more(&crowd).await?;
         shim.fill_disk(true)?;
         work.stop().await;
-        let caller = &crowd.callers_at(std::slice::from_ref(&server.target.address)).await?[0];
+        let caller = crowd.caller_at(&server.target.address).await?;
         let (status, answer) =
             caller.try_create(&format!("full-{number}"), &crowd.merchant().url()).await?;
         wrong += u64::from(status != 503 || answer["error"] != "storage_unavailable");
@@ -62,7 +60,7 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
         ensure!(ended.is_ok(), "a service whose disk cannot sync must end");
         well += u64::from(ended??.success());
         shim.break_syncs(0)?;
-        server = Server::serve_in(&environment, &data.url, &MORE).await?;
+        server = Server::serve_in(&environment, &data.url, PRIVATE_TARGETS).await?;
     }
     ledger.promise(
         "no sync: the service ended within",
@@ -70,10 +68,6 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
         slowest <= ENDED_MAX + setting.slack(),
     );
     ledger.never("no sync: ended as if all were well", well);
-    until("it answers", async || {
-        crowd.callers_at(std::slice::from_ref(&server.target.address)).await.is_ok()
-    })
-    .await?;
     crowd.judge(&data, &server, &mut ledger).await?;
     Ok(ledger)
 }

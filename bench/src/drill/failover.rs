@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::cluster::Cluster;
 use super::crowd::Crowd;
-use super::network::{ms, until_more};
-use super::{Ledger, Setting};
+use super::waiting::{ms, until_more};
+use super::{Ledger, PRIVATE_TARGETS, Setting};
 use crate::process::{Data, Server, psql};
 
 const CALLERS: u64 = 8;
@@ -22,7 +22,7 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
     primary.wait_for_standby().await?;
     let both = format!("127.0.0.1:{},127.0.0.1:{}", primary.port, standby.port);
     let data = Data::at(format!("postgres://svc@{both}/svc"));
-    let server = Server::serve(&data, &["--private-webhook-targets"]).await?;
+    let server = Server::serve(&data, PRIVATE_TARGETS).await?;
     let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
     let work = crowd.begin(&[&server.target.address]).await?;
     let mut slowest = Duration::ZERO;

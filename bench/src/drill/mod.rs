@@ -18,6 +18,7 @@ mod secrets;
 mod shim;
 mod timing;
 mod trace;
+mod waiting;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -81,6 +82,9 @@ enum Drill {
     Overload,
 }
 
+/// The merchants of a drill are on this machine.
+const PRIVATE_TARGETS: &[&str] = &["--private-webhook-targets"];
+
 /// How long and with which numbers.
 struct Setting {
     short: bool,
@@ -99,6 +103,17 @@ impl Setting {
 }
 
 pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminated = signal(SignalKind::terminate())?;
+    // Whoever stops a drill early leaves no database behind.
+    tokio::select! {
+        outcome = run_all(args) => outcome,
+        _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
+        _ = terminated.recv() => anyhow::bail!("interrupted"),
+    }
+}
+
+async fn run_all(args: &Args) -> anyhow::Result<()> {
     let setting = Setting { short: args.short, seed: args.seed };
     let which = if args.which.is_empty() { Drill::value_variants() } else { &args.which };
     let basis = format!("Seed {}{}.", args.seed, if args.short { ", the short form" } else { "" });

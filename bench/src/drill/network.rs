@@ -1,17 +1,17 @@
 //! PostgreSQL that restarts, and a network to it that cuts, loses answers, delays and swallows.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::cluster::{Cluster, until};
+use super::cluster::Cluster;
 use super::crowd::Crowd;
 use super::proxy::{Proxy, Weather};
-use super::{Ledger, Setting};
+use super::waiting::{ms, until_more};
+use super::{Ledger, PRIVATE_TARGETS, Setting};
 use crate::process::{Data, Server, psql};
 
 const CALLERS: u64 = 8;
 /// Work goes on this soon after the database is back, or the network (faults F7, F10).
 const RESUMED_MAX: Duration = Duration::from_secs(5);
-const MORE: [&str; 1] = ["--private-webhook-targets"];
 
 pub(super) async fn restarts(setting: &Setting) -> anyhow::Result<Ledger> {
     let times = setting.either(4, 100);
@@ -19,7 +19,7 @@ pub(super) async fn restarts(setting: &Setting) -> anyhow::Result<Ledger> {
     let cluster = Cluster::start_new("restarts").await?;
     psql(&cluster.url("postgres"), "create database svc").await?;
     let data = Data::at(cluster.url("svc"));
-    let server = Server::serve(&data, &MORE).await?;
+    let server = Server::serve(&data, PRIVATE_TARGETS).await?;
     let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
     let work = crowd.begin(&[&server.target.address]).await?;
     let mut slowest = Duration::ZERO;
@@ -42,7 +42,7 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
     let proxy = Proxy::start(vec![format!("127.0.0.1:{}", cluster.port)]).await?;
     let behind = format!("postgres://svc@{}/svc", proxy.address);
     let data = Data::at(cluster.url("svc"));
-    let server = Server::serve_in(&[], &behind, &MORE).await?;
+    let server = Server::serve_in(&[], &behind, PRIVATE_TARGETS).await?;
     let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
     let work = crowd.begin(&[&server.target.address]).await?;
     for (name, weather, long_s) in [
@@ -69,16 +69,4 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
     work.stop().await;
     crowd.judge(&data, &server, &mut ledger).await?;
     Ok(ledger)
-}
-
-/// Waits until something more is acknowledged; how long it took.
-#[expect(clippy::disallowed_methods, reason = "a drill measures real time")]
-pub(super) async fn until_more(crowd: &Crowd) -> anyhow::Result<Duration> {
-    let (begun, before) = (Instant::now(), crowd.acknowledged());
-    until("orders are created again", async || crowd.acknowledged() > before + 10).await?;
-    Ok(begun.elapsed())
-}
-
-pub(super) fn ms(time: Duration) -> String {
-    format!("{} ms", time.as_millis())
 }

@@ -6,18 +6,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use tokio::task::JoinSet;
 
-use super::cluster::{Cluster, until};
+use super::cluster::Cluster;
 use super::crowd::Crowd;
-use super::network::{ms, until_more};
 use super::proxy::{Proxy, Weather};
-use super::{Ledger, Setting};
+use super::waiting::{ms, until, until_more};
+use super::{Ledger, PRIVATE_TARGETS, Setting};
 use crate::process::{Data, Server, psql};
 use crate::target::{mix, order_id};
 
 const CALLERS: u64 = 9;
 /// What a dead node held is taken over within this (goal G10).
 const TAKEN_OVER_MAX: Duration = Duration::from_secs(10);
-const MORE: [&str; 1] = ["--private-webhook-targets"];
 
 pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
     let mut ledger = Ledger::new("Three nodes, one killed and one cut off");
@@ -25,12 +24,13 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
     psql(&cluster.url("postgres"), "create database svc").await?;
     let data = Data::at(cluster.url("svc"));
     let network = Proxy::start(vec![format!("127.0.0.1:{}", cluster.port)]).await?;
-    let mut killed = Server::serve(&data, &MORE).await?;
+    let mut killed = Server::serve(&data, PRIVATE_TARGETS).await?;
     let behind = format!("postgres://svc@{}/svc", network.address);
-    let cut_off = Server::serve_in(&[], &behind, &MORE).await?;
-    let safe = Server::serve(&data, &MORE).await?;
-    let nodes = [&killed, &cut_off, &safe].map(|node| node.target.address.clone());
-    let balancer = Proxy::start(nodes.to_vec()).await?;
+    let cut_off = Server::serve_in(&[], &behind, PRIVATE_TARGETS).await?;
+    let safe = Server::serve(&data, PRIVATE_TARGETS).await?;
+    let addresses = [&killed, &cut_off, &safe].map(|node| node.target.address.clone());
+    let nodes = [&*addresses[0], &*addresses[1], &*addresses[2]];
+    let balancer = Proxy::start(addresses.to_vec()).await?;
     let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
 
     same_id_everywhere(&crowd, &nodes, setting, &mut ledger).await?;
@@ -42,7 +42,7 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
     until("all are told", async || waiting(&data).await.is_ok_and(|left| left == 0)).await?;
     ledger.never("deliveries repeated while nothing fails", crowd.merchant().repeated());
 
-    let work = crowd.begin(&[&nodes[0], &nodes[1], &nodes[2]]).await?;
+    let work = crowd.begin(&nodes).await?;
     until_more(&crowd).await?;
     killed.kill().await?;
     network.becomes(Weather::BlackHole);
@@ -60,7 +60,7 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
 /// The same order at all nodes at once: one row, one answer (goal G7).
 async fn same_id_everywhere(
     crowd: &Crowd,
-    nodes: &[String],
+    nodes: &[&str],
     setting: &Setting,
     ledger: &mut Ledger,
 ) -> anyhow::Result<()> {
@@ -87,7 +87,7 @@ async fn same_id_everywhere(
 /// Paid at one node and cancelled at another at once: one end, and all nodes say so (goal G9).
 async fn races(
     crowd: &Crowd,
-    nodes: &[String],
+    nodes: &[&str],
     setting: &Setting,
     ledger: &mut Ledger,
 ) -> anyhow::Result<()> {

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use super::network::ms;
+use super::waiting::ms;
 use super::{Ledger, Setting};
 use crate::process::{Data, Server};
 use crate::run::measure_for;

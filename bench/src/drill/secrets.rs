@@ -6,13 +6,12 @@ use anyhow::Context;
 use tokio::process::Command;
 
 use super::crowd::Crowd;
-use super::network::until_more;
-use super::{Ledger, Setting};
+use super::waiting::until_more;
+use super::{Ledger, PRIVATE_TARGETS, Setting};
 use crate::Engine;
 use crate::process::{Data, Server, own_directory, psql};
 
 const CALLERS: u64 = 4;
-const MORE: [&str; 1] = ["--private-webhook-targets"];
 
 pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
     let mut ledger = Ledger::new("Secrets: what a life under load leaves behind");
@@ -22,16 +21,16 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
         std::fs::create_dir_all(&home)?;
         let log = home.join("log");
         let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
-        let server = Server::serve_logging(&log, &data.url, &MORE).await?;
+        let server = Server::serve_logging(&log, &data.url, PRIVATE_TARGETS).await?;
         let work = crowd.begin(&[&server.target.address]).await?;
         until_more(&crowd).await?;
         work.stop().await;
-        let caller = &crowd.callers_at(std::slice::from_ref(&server.target.address)).await?[0];
+        let caller = crowd.caller_at(&server.target.address).await?;
         let wrong = caller.wrong_calls().await?;
         std::fs::write(home.join("answers"), wrong)?;
         keep_copy(&data, &home).await?;
         server.stop().await?;
-        let secrets = crowd.secrets(caller);
+        let secrets = crowd.secrets(&caller);
         let public = crowd.any_acknowledged();
         let (mut files, mut bytes, mut hits, mut seen) = (0, 0, 0, 0);
         for directory in [Some(home.as_path()), data.directory().ok()].into_iter().flatten() {
