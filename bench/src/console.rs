@@ -17,7 +17,7 @@ use svc_service::domain::{
 };
 use svc_service::orders::{self, OrderRequest};
 use svc_service::store::{Application, Attempt, Database, LeaseToken, Verdict, Want};
-use svc_service::{console, credentials};
+use svc_service::{audit, console, credentials};
 
 use crate::Engine;
 use crate::process::{Data, Server};
@@ -45,7 +45,7 @@ const DAYS: i64 = 30;
 /// Orders made between two moments of the standing clock.
 const STEP: u64 = 4_096;
 const AT_ONCE: u64 = 256;
-/// Every so manieth order is the small merchant's, is left pending, is cancelled.
+/// Every so manieth order is the small merchant's, is left to expire.
 const SMALL_EVERY: u64 = 100;
 const PENDING_EVERY: u64 = 10;
 
@@ -78,6 +78,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
             let most = took.iter().copied().fold(0.0, f64::max);
             let median = Spread::of(took).median;
             worst = worst.max(most);
+            eprintln!("  {}: {page} {median:.1} ms, most {most:.1}", reader.name);
             text += &format!("| {page} | {} | {median:.1} | {most:.1} |\n", reader.name);
             rows.push(serde_json::json!({
                 "page": page, "reader": reader.name, "medianMs": median, "mostMs": most,
@@ -100,7 +101,7 @@ fn pages(reader: &Reader) -> Vec<(&'static str, String)> {
         ("home, 30 d", "/console?period=30d".to_owned()),
         ("orders", "/console/orders".to_owned()),
         ("orders, pending", "/console/orders?status=PEN".to_owned()),
-        ("orders, cancelled (none)", "/console/orders?status=CAN".to_owned()),
+        ("orders, cancelled", "/console/orders?status=CAN".to_owned()),
         ("orders, far back", format!("/console/orders?before={order}")),
         ("order", format!("/console/orders/{order}")),
         ("search", format!("/console/search?id={order}")),
@@ -141,6 +142,8 @@ async fn fill(args: &Args, data: &Data) -> anyhow::Result<Vec<Reader>> {
         }
         deliver(&app).await?;
         app.clock.advance(step);
+        orders::run_due(&app).await?;
+        audit::seal_up_to(&app, app.store.last_audit_id().await?).await?;
         if number % 50 == 0 {
             eprintln!("  {} %", number * 100 / steps);
         }

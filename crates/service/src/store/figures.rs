@@ -97,10 +97,10 @@ impl Store {
     pub async fn first_news_since(&self, at: Timestamp) -> Result<Option<Timestamp>> {
         let sql = "select min(created_at_ms) from (
                        select created_at_ms from (select created_at_ms from orders
-                           where reference_number >= ?1 order by reference_number limit 1) as o
+                           where reference_number >= ?1 order by reference_number limit 1) as first_order
                        union all
                        select created_at_ms from (select created_at_ms from outbox
-                           where id >= ?2 order by id limit 1) as e
+                           where id >= ?2 order by id limit 1) as first_event
                    ) as news";
         let values = values![ReferenceNumber::lowest_at(at), lowest_id(at)];
         Ok(self.select_one(Statement::new(sql, values), Cells::maybe_time).await?.flatten())

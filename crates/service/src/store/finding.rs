@@ -20,9 +20,10 @@ impl Store {
                 "select reference_number, application_id from orders where reference_number = ?1",
                 values![id.to_ascii_uppercase()],
             ),
+            // In this order: SQLite would read all orders to look for their application.
             Statement::new(
-                "select o.reference_number, o.application_id from applications a
-                 join orders o on o.application_id = a.id and o.external_transaction_id = ?1",
+                "select o.reference_number, o.application_id from applications a cross join orders o
+                 where o.application_id = a.id and o.external_transaction_id = ?1",
                 values![id],
             ),
             Statement::new(
@@ -63,8 +64,8 @@ impl Store {
         let sql = "select
             exists (select 1 from orders where application_id = ?1),
             exists (select 1 from (select reference_number from orders where application_id = ?1
-                    order by reference_number desc limit 1000) o
-                    join checkout_visits v on v.reference_number = o.reference_number),
+                    order by reference_number desc limit 1000) newest
+                    join checkout_visits v on v.reference_number = newest.reference_number),
             exists (select 1 from outbox where application_id = ?1 and state = 'delivered')";
         let read = |cells: &mut Cells| {
             Ok([cells.integer()? != 0, cells.integer()? != 0, cells.integer()? != 0])

@@ -279,7 +279,8 @@ impl Store {
         self.select(Statement::new(sql, values), read).await
     }
 
-    /// Attempts of the newest events.
+    /// Attempts of the newest events. Joined in this order: SQLite would read all attempts to look for
+    /// their events.
     pub async fn recent_attempts(
         &self,
         scope: &Scope,
@@ -293,7 +294,7 @@ impl Store {
                 "select e.application_id, e.origin, a.http_status, a.latency_ms, a.at_ms
                  from (select id, application_id, origin from outbox where true{own}
                        order by id desc limit ?1) as e
-                 join delivery_attempts a on a.event_id = e.id"
+                 cross join delivery_attempts a where a.event_id = e.id"
             );
             let read = |cells: &mut Cells| {
                 Ok(RecentAttempt {
@@ -309,6 +310,7 @@ impl Store {
         Ok(recent)
     }
 
+    /// Every origin: said so that SQLite counts in the index of lanes, not in one of all events.
     pub async fn attention(&self, scope: &Scope) -> Result<Attention> {
         let mut values = values![];
         let own = condition(scope, &mut values);
@@ -316,7 +318,7 @@ impl Store {
             "select (select count(*) from exceptions where resolved_at_ms is null{own}),
                  (select count(*) from outbox where state = 'exhausted'{own}),
                  count(*), min(created_at_ms)
-             from outbox where state = 'queued'{own}"
+             from outbox where state = 'queued' and origin >= ''{own}"
         );
         let read = |cells: &mut Cells| {
             Ok(Attention {

@@ -292,20 +292,19 @@ impl Batch for Records {
                      select event, attempt, at_ms, http_status, latency_ms, error, answer from given
                      on conflict do nothing
                  ), locked as materialized (
-                     select o.id from outbox o join given
+                     select given.* from outbox o join given
                          on o.id = given.event and o.lease_token = given.lease
                      order by o.id for update of o
                  )
                  update outbox o set lease_token = null, lease_until_ms = null,
-                     next_attempt_at_ms = case when o.queued_at_ms > given.at_ms
-                         then o.next_attempt_at_ms else given.next_ms end,
-                     failures = case when o.queued_at_ms > given.at_ms then o.failures
-                         else o.failures + (given.state <> 'delivered')::int end,
-                     state = case when o.queued_at_ms > given.at_ms
-                         or o.state = 'superseded' and given.state <> 'delivered'
-                         then o.state else given.state end
-                 from given join locked on locked.id = given.event
-                 where o.id = given.event and o.lease_token = given.lease
+                     next_attempt_at_ms = case when o.queued_at_ms > locked.at_ms
+                         then o.next_attempt_at_ms else locked.next_ms end,
+                     failures = case when o.queued_at_ms > locked.at_ms then o.failures
+                         else o.failures + (locked.state <> 'delivered')::int end,
+                     state = case when o.queued_at_ms > locked.at_ms
+                         or o.state = 'superseded' and locked.state <> 'delivered'
+                         then o.state else locked.state end
+                 from locked where o.id = locked.event and o.lease_token = locked.lease
                  returning o.id, not o.latest",
             )
             .await?;

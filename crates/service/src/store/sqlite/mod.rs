@@ -93,7 +93,7 @@ impl Sqlite {
             writer: thread::spawn_writer(writer, options.batch_max, options.batch_size.clone()),
             lookups: Lookups(lookups),
             reader: thread::spawn_reader(reader),
-            looker: thread::spawn_reader(looker),
+            looker: thread::spawn_looker(looker),
             path: path.to_owned(),
         })
     }
@@ -272,6 +272,9 @@ fn create_private_file(path: &Path) -> Result<()> {
 fn error(fault: &rusqlite::Error) -> StoreError {
     match fault.sqlite_error_code() {
         Some(rusqlite::ErrorCode::SystemIoFailure) => StoreError::Broken(fault.to_string()),
+        Some(rusqlite::ErrorCode::OperationInterrupted) => {
+            StoreError::Unavailable("the question reads too much; narrow it".into())
+        }
         _ => StoreError::Unavailable(fault.to_string()),
     }
 }

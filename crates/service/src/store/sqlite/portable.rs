@@ -12,6 +12,8 @@ impl Sqlite {
         let Statement { sql, values } = statement;
         self.looker
             .run(move |db| {
+                #[cfg(test)]
+                tests::is_served_by_indexes(db, &sql)?;
                 rows(db, &sql, params_from_iter(&values), |row| {
                     let columns = row.as_ref().column_count();
                     (0..columns).map(|column| row.get_ref(column).map(value)).collect()
@@ -55,5 +57,75 @@ fn value(cell: ValueRef<'_>) -> Value {
         ValueRef::Real(value) => Value::Integer(value as i64),
         ValueRef::Text(value) => Value::Text(String::from_utf8_lossy(value).into_owned()),
         ValueRef::Blob(value) => Value::Bytes(value.to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::domain::{ApplicationId, Status};
+    use crate::store::{
+        AuditFilter, Database, EventKind, EventState, Options, OrderFilter, Scope, Store,
+        StoreError,
+    };
+
+    /// Tables that grow with every order.
+    const LARGE: [&str; 6] =
+        ["orders", "outbox", "delivery_attempts", "payment_attempts", "receipts", "audit"];
+
+    /// No statement of a page reads a large table from end to end, nor makes an index for itself.
+    pub(super) fn is_served_by_indexes(db: &rusqlite::Connection, sql: &str) -> Result<()> {
+        let mut plan = db.prepare(&format!("explain query plan {sql}")).unwrap();
+        let mut lines = plan.raw_query();
+        while let Some(line) = lines.next().unwrap() {
+            let line: String = line.get(3).unwrap();
+            let scans = LARGE.iter().any(|table| {
+                let aliases = [format!("SCAN {table}"), format!("SCAN {}", &table[..1])];
+                aliases.contains(&line)
+            });
+            if scans || line.contains("AUTOMATIC") {
+                return Err(StoreError::Corrupt(format!("{line}: {sql}")));
+            }
+        }
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn every_list_of_the_console_is_served_by_an_index() {
+        let directory = std::env::temp_dir().join(format!("svc_plans_{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let url = format!("sqlite:{}", directory.join("svc.db").display());
+        let options = Options::new(None, 256, true);
+        let store = Store::open(&Database::parse(&url).unwrap(), options).await.unwrap();
+        let one = Scope::Applications(vec![ApplicationId(1)]);
+        let several = Scope::Applications(vec![ApplicationId(1), ApplicationId(2)]);
+        for scope in [&Scope::Everything, &one, &several] {
+            for status in [None, Some(Status::Pending)] {
+                let filter =
+                    OrderFilter { status, since: Some(Timestamp::UNIX_EPOCH), until: None };
+                store.order_lines(scope, filter, None, 50).await.unwrap();
+            }
+            let exhausted = EventKind::State(EventState::Exhausted);
+            for kind in [None, Some(EventKind::Failing), Some(exhausted)] {
+                store.event_lines(scope, kind, None, 50).await.unwrap();
+            }
+            store.waiting_destinations(scope, 50).await.unwrap();
+            store.recent_attempts(scope, 200).await.unwrap();
+            store.exception_lines(scope, true, None, 50).await.unwrap();
+            store.attention(scope).await.unwrap();
+            store.find_orders(scope, "order_1", &["simulator".to_owned()]).await.unwrap();
+            store.figures(scope, Timestamp::UNIX_EPOCH).await.unwrap();
+        }
+        store.first_steps(ApplicationId(1)).await.unwrap();
+        store.count_hour(Timestamp::UNIX_EPOCH).await.unwrap();
+        store.first_news_since(Timestamp::UNIX_EPOCH).await.unwrap();
+        store.audit_page(AuditFilter::default(), 50).await.unwrap();
+        let subject = Some("order".to_owned());
+        store.audit_page(AuditFilter { subject, ..Default::default() }, 50).await.unwrap();
+        store.audit_rows(0, 1_000, 1_000).await.unwrap();
+        drop(store);
+        let _ = std::fs::remove_dir_all(&directory);
     }
 }

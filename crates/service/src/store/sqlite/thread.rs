@@ -3,12 +3,15 @@
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::execute;
+use super::{error, execute};
 use crate::faults;
 use crate::store::{Result, StoreError};
 
 /// Calls waiting for a thread; more are refused, so that overload is told instead of hoarded.
 const QUEUE_MAX: usize = 8_192;
+/// Of SQLite's machine: a question of so many takes seconds.
+const STEPS_OF_A_LOOK: std::ffi::c_int = 100_000;
+const LOOKS_MAX: u32 = 500;
 
 /// The way to a thread: hand in a closure, get its result.
 #[derive(Clone)]
@@ -137,12 +140,33 @@ pub(super) fn spawn_writer(
 
 /// Sees the last commit and never waits for the writer.
 pub(super) fn spawn_reader(db: Connection) -> Calls {
+    spawn_reading(db, |_| Ok(()))
+}
+
+/// As a reader, for questions of any size. One that reads too much is given up: while it reads, the log
+/// cannot be copied back and grows.
+pub(super) fn spawn_looker(db: Connection) -> Calls {
+    spawn_reading(db, |db| {
+        let mut looks = 0;
+        let too_many = move || {
+            looks += 1;
+            looks > LOOKS_MAX
+        };
+        db.progress_handler(STEPS_OF_A_LOOK, Some(too_many)).map_err(|fault| error(&fault))
+    })
+}
+
+fn spawn_reading(
+    mut db: Connection,
+    before_each: impl Fn(&mut Connection) -> Result<()> + Send + 'static,
+) -> Calls {
     let (sender, mut waiting) = mpsc::channel::<Box<dyn Member>>(QUEUE_MAX);
     let body = move || {
         while let Some(mut member) = waiting.blocking_recv() {
+            let ready = before_each(&mut db);
             // Its caller is told the result; there is nothing to undo.
-            let _ = member.run(&db);
-            member.answer(&Ok(()));
+            let _ = ready.as_ref().map(|()| member.run(&db));
+            member.answer(&ready);
         }
     };
     start_thread("svc-store-reader", body);
@@ -200,4 +224,24 @@ fn try_together(db: &Connection, batch: &mut [Box<dyn Member>]) -> Result<bool> 
 
 fn step(db: &Connection, sql: &str) -> Result<()> {
     execute(db, sql, []).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_question_without_end_is_given_up_and_the_next_is_answered() {
+        let looker = spawn_looker(Connection::open_in_memory().unwrap());
+        let ask = |sql: &'static str| {
+            looker.run(move |db| {
+                db.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(|fault| error(&fault))
+            })
+        };
+        let endless = "with recursive n (i) as (select 1 union all select i + 1 from n)
+                       select count(*) from n";
+        let told = ask(endless).await.unwrap_err();
+        assert!(told.to_string().contains("reads too much"), "{told}");
+        assert_eq!(ask("select 7").await.unwrap(), 7);
+    }
 }
