@@ -143,9 +143,10 @@ async fn run_all(args: &Args) -> anyhow::Result<()> {
         println!("{}", ledger.table());
         text += &format!("{}\n", ledger.table());
         broken += u64::from(!ledger.is_kept());
-    }
-    if let Some(path) = &args.report {
-        std::fs::write(path, text)?;
+        // After each: whoever stops early keeps what was shown.
+        if let Some(path) = &args.report {
+            std::fs::write(path, &text)?;
+        }
     }
     anyhow::ensure!(broken == 0, "FAILED: {broken} of {} drills broke a promise", which.len());
     println!("PASSED: every promise of {} drills was kept.", which.len());

@@ -35,7 +35,7 @@ impl Scope {
 /// Rows read at a time, and how often for one page; a page of a rare kind may hold fewer rows than
 /// asked for, and then says where to go on.
 const STRETCH: usize = 1_000;
-const STRETCHES_MAX: usize = 10;
+const STRETCHES_MAX: usize = 5;
 
 /// A page and where the next one begins.
 #[derive(Clone, Debug)]
