@@ -70,7 +70,7 @@ fn spread(report: &Value, ratios: &Ratios) -> Spread {
     })
 }
 
-const WIDTH: f64 = 760.0;
+const WIDTH: f64 = 800.0;
 const ROW: f64 = 34.0;
 const LEFT: f64 = 260.0;
 /// A ratio of one is so wide.

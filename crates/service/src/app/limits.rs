@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use governor::clock::{Clock as _, DefaultClock};
 use governor::state::keyed::DashMapStateStore;
@@ -21,6 +22,10 @@ pub struct Limited {
 const SIGN_INS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(10).expect("not zero");
 const SIGN_INS_OF_ADDRESS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).expect("not zero");
 
+/// Of one person, from wherever they come: a code has a million values, and a network is cheap.
+const CODES_AT_ONCE: NonZeroU32 = NonZeroU32::new(20).expect("not zero");
+const CODE_PERIOD: Duration = Duration::from_mins(6);
+
 type Buckets<K> = RateLimiter<K, DashMapStateStore<K>, DefaultClock>;
 
 pub struct RateLimits {
@@ -34,6 +39,7 @@ pub struct RateLimits {
     checkout_polls: Buckets<u64>,
     sign_ins: Buckets<u64>,
     sign_in_addresses: Buckets<IpAddr>,
+    codes: Buckets<i64>,
 }
 
 impl RateLimits {
@@ -61,6 +67,9 @@ impl RateLimits {
             ))),
             sign_ins: buckets(Quota::per_minute(SIGN_INS_PER_MINUTE)),
             sign_in_addresses: buckets(Quota::per_minute(SIGN_INS_OF_ADDRESS_PER_MINUTE)),
+            codes: buckets(
+                Quota::with_period(CODE_PERIOD).expect("not zero").allow_burst(CODES_AT_ONCE),
+            ),
             clock,
         }
     }
@@ -97,6 +106,11 @@ impl RateLimits {
         self.spend(&self.sign_ins, &self.hasher.hash_one((login, from)))
     }
 
+    /// Counts a try of somebody's code, by who knows the password.
+    pub fn code(&self, person: i64) -> Result<(), Limited> {
+        self.spend(&self.codes, &person)
+    }
+
     /// Counts a checkout page that does not exist: somebody may be guessing.
     pub fn checkout_miss(&self, from: IpAddr) -> Result<(), Limited> {
         self.spend(&self.checkout_misses, &network(from))
@@ -117,6 +131,7 @@ impl RateLimits {
         self.checkout_polls.retain_recent();
         self.sign_ins.retain_recent();
         self.sign_in_addresses.retain_recent();
+        self.codes.retain_recent();
     }
 
     fn spend<K: std::hash::Hash + Eq + Clone>(

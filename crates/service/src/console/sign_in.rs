@@ -88,6 +88,9 @@ async fn verified(
     let right = password::matches(hash, given).await;
     let Some(person) = person.filter(|_| right) else { return Ok(None) };
     let Some(sealed) = &person.totp_sealed else { return Ok(Some(person)) };
+    if app.limits.code(person.id).is_err() {
+        return Ok(None);
+    }
     let seed = super::account::seed(app, sealed).ok_or(Refusal::Broken)?;
     let step = totp::step_of(&seed, form.value("code"), app.clock.machine_now());
     match step {

@@ -251,7 +251,7 @@ impl Store {
 
     /// Queues events anew that have ended, and makes waiting ones due; how many. The latest event
     /// of an order only: an older one must never follow it. The history says who did it, if there was
-    /// anything to replay.
+    /// anything to replay: once for each slice, in the transaction of its events.
     pub async fn replay(
         &self,
         filter: EventFilter,
@@ -259,7 +259,18 @@ impl Store {
         by: Author,
         subject: &str,
     ) -> Result<u64> {
-        engine!(self.replay(filter, at, ReplayNote { by, subject: subject.to_owned() }))
+        let note = ReplayNote { by, subject: subject.to_owned() };
+        let mut replayed = 0;
+        let mut after = String::new();
+        loop {
+            let slice = engine!(self.replay(filter.clone(), after, at, note.clone()))?;
+            replayed += slice.len() as u64;
+            let is_full = slice.len() == REPLAYED_AT_ONCE;
+            match slice.into_iter().max() {
+                Some(last) if is_full => after = last,
+                _ => return Ok(replayed),
+            }
+        }
     }
 
     /// A partner's own events, oldest first.
@@ -272,6 +283,9 @@ impl Store {
     }
 }
 
+/// Events replayed in one transaction: a million of them hold up nobody.
+pub(super) const REPLAYED_AT_ONCE: usize = 2_000;
+
 /// Who replays what, for the history.
 #[derive(Clone, Debug)]
 pub(super) struct ReplayNote {
@@ -280,7 +294,7 @@ pub(super) struct ReplayNote {
 }
 
 impl ReplayNote {
-    pub(super) fn row(&self, at: Timestamp, count: u64) -> Statement {
+    pub(super) fn row(&self, at: Timestamp, count: usize) -> Statement {
         let told = format!("{count} events");
         audited(at, &self.by, "webhook.replay", &self.subject, None, &told)
     }

@@ -9,8 +9,8 @@ use super::batch::{Batch, column, run_until_told};
 use super::{Fault, Postgres, portable};
 use crate::domain::{ApplicationId, Event, EventId, Lane, NewOrder, ReferenceNumber};
 use crate::store::outbox::{
-    AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote,
-    SCANNED_MAX, Stretch, as_limit, lane_due,
+    AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, REPLAYED_AT_ONCE,
+    ReplayNote, SCANNED_MAX, Stretch, as_limit, lane_due,
 };
 use crate::store::{
     Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage, LaneDue,
@@ -187,19 +187,22 @@ impl Postgres {
     pub(in crate::store) async fn replay(
         &self,
         filter: EventFilter,
+        after: String,
         at: jiff::Timestamp,
         note: ReplayNote,
-    ) -> Result<u64> {
+    ) -> Result<Vec<String>> {
         let sql = format!(
             "update outbox set state = 'queued', failures = 0, queued_at_ms = $7,
                  next_attempt_at_ms = $7
-             where {} and latest",
+             where id in (select id from outbox where {} and latest and id > $8
+                          order by id limit $9 for update)
+             returning id",
             condition(&filter)
         );
         let mut db = self.client().await?;
         let transaction = db.transaction().await.map_err(Fault::from)?;
-        let changed = transaction
-            .execute(
+        let rows = transaction
+            .query(
                 &sql,
                 &[
                     &filter.id.as_ref().map(EventId::as_str),
@@ -209,15 +212,17 @@ impl Postgres {
                     &filter.first_id(),
                     &filter.end_id(),
                     &at.as_millisecond(),
+                    &after,
+                    &as_limit(REPLAYED_AT_ONCE),
                 ],
             )
             .await
             .map_err(Fault::from)?;
-        if changed > 0 {
-            portable::execute(&transaction, &note.row(at, changed)).await?;
+        if !rows.is_empty() {
+            portable::execute(&transaction, &note.row(at, rows.len())).await?;
         }
         transaction.commit().await.map_err(Fault::from)?;
-        Ok(changed)
+        Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
     /// The stretch first: an event that is committed between the two reads is then in the second.

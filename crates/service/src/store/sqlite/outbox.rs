@@ -5,8 +5,8 @@ use rusqlite::{Connection, Row, params, params_from_iter};
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{ApplicationId, Event, EventId, Lane, ReferenceNumber};
 use crate::store::outbox::{
-    AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote,
-    SCANNED_MAX, Stretch, as_limit, lane_due,
+    AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, REPLAYED_AT_ONCE,
+    ReplayNote, SCANNED_MAX, Stretch, as_limit, lane_due,
 };
 use crate::store::portable::Statement;
 use crate::store::{
@@ -110,26 +110,31 @@ impl Sqlite {
     pub(in crate::store) async fn replay(
         &self,
         filter: EventFilter,
+        after: String,
         at: jiff::Timestamp,
         note: ReplayNote,
-    ) -> Result<u64> {
+    ) -> Result<Vec<String>> {
         let matches = filter.condition(|place| format!("?{place}"));
         let sql = format!(
             "update outbox set state = 'queued', failures = 0, queued_at_ms = ?7,
                  next_attempt_at_ms = ?7
-             where {matches} and latest"
+             where id in (select id from outbox where {matches} and latest and id > ?8
+                          order by id limit ?9)
+             returning id"
         );
         self.writer
             .run_compound(move |db| {
                 let (id, application, reference, state, first, end) = parameters(&filter);
                 let at_ms = at.as_millisecond();
-                let given = params![id, application, reference, state, first, end, at_ms];
-                let changed = execute(db, &sql, given)? as u64;
-                if changed > 0 {
-                    let Statement { sql, values } = note.row(at, changed);
+                let most = as_limit(REPLAYED_AT_ONCE);
+                let given =
+                    params![id, application, reference, state, first, end, at_ms, after, most];
+                let replayed = rows(db, &sql, given, |row| row.get(0))?;
+                if !replayed.is_empty() {
+                    let Statement { sql, values } = note.row(at, replayed.len());
                     execute(db, &sql, params_from_iter(&values))?;
                 }
-                Ok(changed)
+                Ok(replayed)
             })
             .await
     }

@@ -15,6 +15,7 @@ on_both_engines! {
     who_does_not_know_the_password_turns_nothing_off,
     a_wrong_code_turns_nothing_on,
     a_new_password_by_a_link_does_not_stand_for_the_phone,
+    codes_are_not_guessed_from_many_networks,
 }
 
 /// What a phone makes of the seed on the page, a number of steps from now.
@@ -144,4 +145,17 @@ async fn a_new_password_by_a_link_does_not_stand_for_the_phone(database: TestDat
     assert_eq!(answer.status, StatusCode::SEE_OTHER);
     assert_eq!(world.told("operator:rui", "person.set_totp", "olga").await, 1);
     assert_eq!(sign_in(&world, "").await.status, StatusCode::SEE_OTHER);
+}
+
+async fn codes_are_not_guessed_from_many_networks(database: TestDatabase) {
+    let world = World::start_standing(database).await;
+    let olga = world.operator().await;
+    set_cheap_password(&world, "olga").await;
+    let (seed, _) = turn_on(&world, &olga).await;
+    // Each from another address: no count of an address sees them.
+    let tries = (0..1_000).take_while(|_| world.app().limits.code(olga.id).is_ok()).count();
+    assert!(tries <= 20, "{tries}");
+    let right = code(&world, &seed, 1);
+    assert_eq!(sign_in(&world, &right).await.status, StatusCode::UNAUTHORIZED);
+    assert!(world.app().limits.code(olga.id + 1).is_ok(), "others are not held up");
 }

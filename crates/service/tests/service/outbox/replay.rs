@@ -11,6 +11,7 @@ on_both_engines! {
     a_replay_keeps_to_its_filter,
     a_replay_waits_for_an_attempt_under_way_and_is_not_swallowed_by_it,
     events_are_found_by_every_part_of_the_filter_newest_first,
+    very_many_are_replayed_in_slices_each_of_them_once,
 }
 
 fn all() -> EventFilter {
@@ -200,4 +201,30 @@ async fn events_are_found_by_every_part_of_the_filter_newest_first(database: Tes
     // Every part counts.
     let foreign = EventFilter { application: Some(ApplicationId(2)), ..by_id };
     assert!(found(foreign, 10).await.is_empty());
+}
+
+async fn very_many_are_replayed_in_slices_each_of_them_once(database: TestDatabase) {
+    let outbox = Outbox::open(database).await;
+    outbox.paid(1, "order_1", 10).await;
+    outbox.end_all(1, Verdict::Exhausted).await;
+    let copies = "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
+                      origin, state, next_attempt_at_ms, queued_at_ms, created_at_ms)
+                  with recursive n (i) as (select 100001 union all select i + 1 from n where i < 104500)
+                  select id || i, application_id, reference_number || i, status, body, webhook_url,
+                      origin, state, next_attempt_at_ms, queued_at_ms, created_at_ms
+                  from outbox, n";
+    outbox.database.sql(copies).await;
+    let exhausted = || by_state(EventState::Exhausted);
+    let replay = async || {
+        outbox.store.replay(exhausted(), at(5_000), Author::command_line(), "test").await.unwrap()
+    };
+    assert_eq!(replay().await, 4_501);
+    assert_eq!(outbox.store.outbox_stats().await.unwrap().queued, 4_501);
+    let told = "select count(*) from audit where action = 'webhook.replay'";
+    assert_eq!(outbox.database.number(told).await, 3, "each slice tells its own");
+    assert_eq!(replay().await, 0);
+    // Without a state they still match after they are queued: the slices go on all the same.
+    let again =
+        outbox.store.replay(all(), at(6_000), Author::command_line(), "test").await.unwrap();
+    assert_eq!(again, 4_501);
 }
