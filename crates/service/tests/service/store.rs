@@ -32,7 +32,7 @@ on_both_engines! {
     many_callers_at_once_are_all_answered,
 }
 
-async fn created(store: &Store, new: NewOrder) -> Order {
+pub(crate) async fn created(store: &Store, new: NewOrder) -> Order {
     match store.create_order(new).await.unwrap() {
         Created::New(order) => order,
         other => panic!("expected a new order, got {other:?}"),
@@ -445,41 +445,4 @@ async fn many_callers_at_once_are_all_answered(database: TestDatabase) {
         call.await.unwrap();
     }
     assert_eq!(database.count("orders").await, CALLERS as i64);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn production_refuses_a_server_that_can_lose_commits() {
-    let database = TestDatabase::postgres().await;
-    let TestDatabase::Postgres { name, .. } = &database else { unreachable!() };
-    database.sql(&format!("alter database {name} set synchronous_commit = off")).await;
-    let production = options(Some(Environment::Production));
-    let refused = Store::open(&database.database(), production).await.err().unwrap();
-    assert!(refused.to_string().contains("synchronous_commit off"), "{refused}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nodes_that_start_together_find_one_migrated_database() {
-    let database = TestDatabase::postgres().await;
-    let (a, b, c) = tokio::join!(database.store(), database.store(), database.store());
-    created(&a, new_order(1, "order_1")).await;
-    created(&b, new_order(1, "order_2")).await;
-    created(&c, new_order(1, "order_3")).await;
-}
-
-#[test]
-fn a_second_service_on_one_sqlite_file_is_refused() {
-    let database = TestDatabase::sqlite();
-    let lock = database.database().lock_for_service().unwrap();
-    let refused = database.database().lock_for_service().unwrap_err();
-    assert!(refused.to_string().contains("another svc is serving"), "{refused}");
-    drop(lock);
-    database.database().lock_for_service().unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_missing_sqlite_file_is_made_only_when_asked_for() {
-    let database = TestDatabase::sqlite();
-    let strict = Options { create: false, ..options(None) };
-    let refused = Store::open(&database.database(), strict).await.err().unwrap();
-    assert!(refused.to_string().contains("svc migrate"), "{refused}");
 }

@@ -33,6 +33,7 @@ const WRITER_CACHE_KIB: i64 = 48 * 1024;
 const READER_CACHE_KIB: i64 = 8 * 1024;
 /// Pages in the log before it is copied back: fewer, larger copies than the default of 1,000.
 const CHECKPOINT_PAGES: i64 = 16_000;
+const LOG_BYTES_MAX: i64 = 2 * CHECKPOINT_PAGES * 4_096;
 /// Files up to this size are checked page by page at every start.
 const CHECKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// How long to wait for another process (a CLI command) that is writing.
@@ -83,6 +84,7 @@ impl Sqlite {
         make_durable(&writer)?;
         check_pages(&writer, path)?;
         migrate(&mut writer)?;
+        copy_log_back(&writer)?;
         let reader = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let looker = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -210,6 +212,8 @@ fn make_durable(db: &Connection) -> Result<()> {
         let mode = db.query_row("pragma journal_mode = wal", [], |row| row.get(0))?;
         db.pragma_update(None, "synchronous", "full")?;
         db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        // A log that grew beside a long read gives its space back.
+        db.pragma_update(None, "journal_size_limit", LOG_BYTES_MAX)?;
         // What a statement may have to take back is kept in memory, not in a file.
         db.pragma_update(None, "temp_store", "memory")?;
         let synchronous = db.query_row("pragma synchronous", [], |row| row.get(0))?;
@@ -223,6 +227,13 @@ fn make_durable(db: &Connection) -> Result<()> {
              {level}); put it on a local file system that supports SQLite's WAL mode"
         ))),
     }
+}
+
+/// What a life left in the log goes into the file before the next one adds to it: a service that is killed
+/// again and again would otherwise read an ever longer log at every start, and never get to copy it.
+fn copy_log_back(db: &Connection) -> Result<()> {
+    // Passive: a command beside a running service waits for nobody.
+    db.query_row("pragma wal_checkpoint(passive)", [], |_| Ok(())).map_err(|fault| error(&fault))
 }
 
 /// A damaged file is refused before it is trusted with more. Reading all of a large one would keep

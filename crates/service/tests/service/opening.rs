@@ -1,0 +1,67 @@
+//! Opening a store: what is refused, what several may do at once, what an earlier life left behind.
+
+use super::store::created;
+use crate::support::{TestDatabase, new_order, options};
+use svc_service::domain::Environment;
+use svc_service::store::{Options, Store};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn production_refuses_a_server_that_can_lose_commits() {
+    let database = TestDatabase::postgres().await;
+    let TestDatabase::Postgres { name, .. } = &database else { unreachable!() };
+    database.sql(&format!("alter database {name} set synchronous_commit = off")).await;
+    let production = options(Some(Environment::Production));
+    let refused = Store::open(&database.database(), production).await.err().unwrap();
+    assert!(refused.to_string().contains("synchronous_commit off"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_that_start_together_find_one_migrated_database() {
+    let database = TestDatabase::postgres().await;
+    let (a, b, c) = tokio::join!(database.store(), database.store(), database.store());
+    created(&a, new_order(1, "order_1")).await;
+    created(&b, new_order(1, "order_2")).await;
+    created(&c, new_order(1, "order_3")).await;
+}
+
+#[test]
+fn a_second_service_on_one_sqlite_file_is_refused() {
+    let database = TestDatabase::sqlite();
+    let lock = database.database().lock_for_service().unwrap();
+    let refused = database.database().lock_for_service().unwrap_err();
+    assert!(refused.to_string().contains("another svc is serving"), "{refused}");
+    drop(lock);
+    database.database().lock_for_service().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_sqlite_file_is_made_only_when_asked_for() {
+    let database = TestDatabase::sqlite();
+    let strict = Options { create: false, ..options(None) };
+    let refused = Store::open(&database.database(), strict).await.err().unwrap();
+    assert!(refused.to_string().contains("svc migrate"), "{refused}");
+}
+
+#[tokio::test]
+async fn what_a_killed_service_left_in_the_log_is_in_the_file_after_the_next_start() {
+    let (database, left) = (TestDatabase::sqlite(), TestDatabase::sqlite());
+    let store = database.store().await;
+    let order = created(&store, new_order(1, "order_1")).await;
+    // As a kill leaves them: the file, and the log that nobody copied back.
+    for end in ["", "-wal"] {
+        let of = |database: &TestDatabase| format!("{}{end}", database.path().display());
+        std::fs::copy(of(&database), of(&left)).unwrap();
+    }
+    let without_log = || {
+        let file = format!("file:{}?immutable=1", left.path().display());
+        let flags =
+            rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY | rusqlite::OpenFlags::SQLITE_OPEN_URI;
+        let file = rusqlite::Connection::open_with_flags(file, flags).unwrap();
+        let found = "select count(*) from orders where reference_number = ?1";
+        file.query_row(found, [order.reference_number.as_str()], |row| row.get::<_, i64>(0))
+            .unwrap_or(0)
+    };
+    assert_eq!(without_log(), 0);
+    let _next = left.store().await;
+    assert_eq!(without_log(), 1);
+}
