@@ -84,7 +84,7 @@ impl Sqlite {
         make_durable(&writer)?;
         check_pages(&writer, path)?;
         migrate(&mut writer)?;
-        copy_log_back(&writer)?;
+        copy_log_back(&writer);
         let reader = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let looker = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -231,9 +231,13 @@ fn make_durable(db: &Connection) -> Result<()> {
 
 /// What a life left in the log goes into the file before the next one adds to it: a service that is killed
 /// again and again would otherwise read an ever longer log at every start, and never get to copy it.
-fn copy_log_back(db: &Connection) -> Result<()> {
+fn copy_log_back(db: &Connection) {
     // Passive: a command beside a running service waits for nobody.
-    db.query_row("pragma wal_checkpoint(passive)", [], |_| Ok(())).map_err(|fault| error(&fault))
+    let copied = db.query_row("pragma wal_checkpoint(passive)", [], |_| Ok(()));
+    if let Err(fault) = copied {
+        // On a full disk, say: what is stored can still be read.
+        tracing::warn!(%fault, "the log of the database could not be copied back; it is tried again");
+    }
 }
 
 /// A damaged file is refused before it is trusted with more. Reading all of a large one would keep
