@@ -61,9 +61,11 @@ struct Progress {
 }
 
 fn progress(shop: &Shop, id: &str) -> Result<Option<Progress>, StoreError> {
-    let Some(order) = shop.store.order(id)? else { return Ok(None) };
-    let happenings = shop.store.story(id)?.len();
-    Ok(Some(Progress { status: order.status.code(), happenings, over: order.is_over() }))
+    Ok(shop.store.story(id)?.map(|(order, story)| Progress {
+        status: order.status.code(),
+        happenings: story.len(),
+        over: order.is_over(),
+    }))
 }
 
 /// Until the order is over, the page is gone, the shop closes or the time is up.

@@ -9,11 +9,11 @@ use axum::routing::get;
 use serde_json::json;
 use svc_client::PaymentStatus;
 
+use crate::Shop;
 use crate::pages::shown;
 use crate::reply::{answer, refuse, unavailable};
 use crate::store::{Happening, MerchantOrder};
 use crate::texts::{Texts, language, value};
-use crate::{Shop, StoreError};
 
 pub(crate) fn routes() -> Router<Shop> {
     Router::new()
@@ -62,8 +62,8 @@ async fn order_page(
     let query = query.unwrap_or_default();
     let (_, t) = language(&query, &headers);
     let id = value(&query, "orderId");
-    let (known, story) = match look(&shop, &id) {
-        Ok(found) => found,
+    let (known, story) = match shop.store.story(&id) {
+        Ok(found) => found.unzip(),
         Err(fault) => return unavailable(&fault),
     };
     let end = match end {
@@ -81,14 +81,10 @@ async fn order_page(
         order: &id,
         entity: &slip("entity"),
         reference: &slip("ref"),
-        story: story.into_iter().map(|happening| view(t, happening)).collect(),
+        story: story.into_iter().flatten().map(|happening| view(t, happening)).collect(),
         open: known.is_some_and(|order| !order.is_over()),
     };
     shown(&shop, page.render())
-}
-
-fn look(shop: &Shop, id: &str) -> Result<(Option<MerchantOrder>, Vec<Happening>), StoreError> {
-    Ok((shop.store.order(id)?, shop.store.story(id)?))
 }
 
 fn is_settled(order: &MerchantOrder) -> bool {
@@ -124,14 +120,12 @@ fn time_in_luanda(at_ms: i64) -> String {
 
 /// GET /api/shop/order/{id}: the story of an order, for programs.
 async fn story(State(shop): State<Shop>, Path(id): Path<String>) -> Response {
-    match look(&shop, &id) {
-        Ok((Some(order), story)) => answer(
+    match shop.store.story(&id) {
+        Ok(Some((order, story))) => answer(
             StatusCode::OK,
             &json!({ "status": order.status.code(), "held": order.held, "story": story }),
         ),
-        Ok((None, _)) => {
-            refuse(StatusCode::NOT_FOUND, "order_not_found", "There is no such order.")
-        }
+        Ok(None) => refuse(StatusCode::NOT_FOUND, "order_not_found", "There is no such order."),
         Err(fault) => unavailable(&fault),
     }
 }

@@ -52,7 +52,7 @@ pub type MerchantStatus = PaymentStatus;
 
 /// One thing that happened to an order, for its page.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
-pub struct Happening {
+pub(crate) struct Happening {
     pub at_ms: i64,
     pub what: String,
     pub detail: String,
@@ -286,15 +286,17 @@ impl Store {
         self.look(|db| read(db, id))
     }
 
-    pub fn story(&self, id: &str) -> Result<Vec<Happening>> {
+    /// An order and what happened to it, of one moment.
+    pub(crate) fn story(&self, id: &str) -> Result<Option<(MerchantOrder, Vec<Happening>)>> {
         self.look(|db| {
+            let Some(order) = read(db, id)? else { return Ok(None) };
             let mut statement = db.prepare(
                 "select at_ms, what, detail from story where external_transaction_id = ?1 order by id",
             )?;
             let found = statement.query_map([id], |row| {
                 Ok(Happening { at_ms: row.get(0)?, what: row.get(1)?, detail: row.get(2)? })
             })?;
-            Ok(found.collect::<rusqlite::Result<_>>()?)
+            Ok(Some((order, found.collect::<rusqlite::Result<_>>()?)))
         })
     }
 
