@@ -99,6 +99,72 @@ test("another window of the service's own origin is not heard", async () => {
   await isNotFooled(visitor);
 });
 
+test("a window of no origin, which a frame of no origin opened, is not heard", async () => {
+  const visitor = await underWay();
+  const { page, nonce } = visitor;
+  await page.evaluate((src) => {
+    window.origins = [];
+    addEventListener("message", (event) => window.origins.push(event.origin));
+    const frame = document.createElement("iframe");
+    frame.setAttribute("sandbox", "allow-scripts allow-popups");
+    frame.src = src;
+    frame.id = "attacker";
+    document.body.append(frame);
+  }, `${stage.merchant.origin}/x`);
+  const frame = await (await page.waitForSelector("#attacker")).contentFrame();
+  await frame.waitForLoadState();
+  const opened = page.context().waitForEvent("page");
+  await frame.evaluate(() => void open("/x"));
+  const attacker = await opened;
+  await attacker.waitForLoadState();
+  await attacker.evaluate((said) => opener.parent.postMessage(said, "*"), { ...PAID, nonce });
+  await page.waitForFunction('origins.includes("null")');
+  await isNotFooled(visitor);
+});
+
+for (const [what, told] of Object.entries({
+  "the window was closed": { type: "close" },
+  "the payer gave up": { screen: "cancelled", payment: { ...PAID.payment, paymentStatus: "CAN" } },
+})) {
+  test(`a stranger who says that ${what} is not heard`, async () => {
+    const visitor = await underWay();
+    const from = `${stage.merchant.elsewhere}/x`;
+    await send(visitor, [{ ...PAID, nonce: visitor.nonce, ...told }], { from });
+    await isNotFooled(visitor);
+  });
+}
+
+test("guessing the nonce ten thousand times is not heard, and the payment goes on", async () => {
+  const visitor = await underWay();
+  const guesses = Array.from({ length: 10_000 }, (_, n) => ({
+    ...PAID,
+    nonce: n.toString(16).padStart(32, "0"),
+  }));
+  await send(visitor, guesses, { from: `${stage.service.baseUrl}/docs` });
+  await settle(visitor.page, 5_000);
+  assert.deepEqual(await calls(visitor.page), []);
+  await checkout.cancel(visitor.popup);
+  await visitor.page.waitForFunction("calls.length === 1");
+  await visitor.leave();
+});
+
+for (const whose of ["elsewhere", "origin"]) {
+  test(`the right window is not believed once it was led to a page of ${whose === "origin" ? "the shop" : "a stranger"}`, async () => {
+    const visitor = await underWay();
+    const { page, popup, nonce, made, leave } = visitor;
+    const led = `${stage.merchant[whose]}/x`;
+    // By a script: led by the browser itself it would lose sight of who opened it.
+    await popup.evaluate((url) => location.assign(url), led);
+    await popup.waitForURL(led);
+    await popup.evaluate((said) => opener.postMessage(said, "*"), { ...PAID, nonce });
+    await settle(page, 5_000);
+    // The payer left the checkout, which may be told; that somebody paid may not.
+    assert.ok(!(await calls(page)).some(([name]) => name === "approve"));
+    assert.equal(await stage.service.statusOf(made[0]), "PEN");
+    await leave();
+  });
+}
+
 /** What the right window itself may say without being believed. */
 const WRONG = {
   "no nonce": ({ nonce, ...message }) => message,

@@ -36,17 +36,31 @@ async fn work_off_all(app: &App, questions: &mut JoinSet<()>) -> Result<(), Stor
     loop {
         let due = app.store.due(app.clock.now(), BATCH).await?;
         let mut failed = 0;
-        for item in &due {
-            if let Err(fault) = work_off(app, item, questions).await {
-                failed += 1;
-                warn(&fault);
-            }
+        // Deadlines next to each other are of different orders: done together, they share commits.
+        let deadlines =
+            |one: &Due, next: &Due| one.deadline().is_some() && next.deadline().is_some();
+        for stretch in due.chunk_by(deadlines) {
+            let outcomes = match stretch {
+                [one] => vec![work_off(app, one, questions).await],
+                many => expire_together(app, many).await,
+            };
+            let faults = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+            failed += faults.inspect(|fault| warn(fault)).count();
         }
         // What failed is still there, and would be taken again and again.
         if due.len() < BATCH || failed == due.len() {
             return Ok(());
         }
     }
+}
+
+async fn expire_together(app: &App, deadlines: &[Due]) -> Vec<Result<(), StoreError>> {
+    let mut expiring = JoinSet::new();
+    for reference in deadlines.iter().filter_map(Due::deadline) {
+        let (app, reference) = (app.clone(), reference.clone());
+        expiring.spawn(async move { expire(&app, &reference).await });
+    }
+    expiring.join_all().await
 }
 
 fn warn(fault: &StoreError) {

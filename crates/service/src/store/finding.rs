@@ -1,8 +1,8 @@
 //! What somebody looks for by an id at hand, and how far a newcomer has come.
 
-use super::looking::{Scope, reference};
+use super::looking::{Scope, stored_reference};
 use super::portable::{Cells, Statement, values};
-use super::{Result, Store};
+use super::{Engine, Result, Store, engine};
 use crate::domain::{ApplicationId, ReferenceNumber};
 
 impl Store {
@@ -19,12 +19,6 @@ impl Store {
             Statement::new(
                 "select reference_number, application_id from orders where reference_number = ?1",
                 values![id.to_ascii_uppercase()],
-            ),
-            // In this order: SQLite would read all orders to look for their application.
-            Statement::new(
-                "select o.reference_number, o.application_id from applications a cross join orders o
-                 where o.application_id = a.id and o.external_transaction_id = ?1",
-                values![id],
             ),
             Statement::new(
                 "select reference_number, application_id from outbox where id = ?1",
@@ -46,16 +40,18 @@ impl Store {
                        where r.rail = ?1 and r.rail_payment_id = ?2";
             statements.push(Statement::new(sql, values![rail.as_str(), id]));
         }
-        let mut found = Vec::new();
+        let read = |cells: &mut Cells| Ok((cells.text()?, ApplicationId(cells.integer()?)));
+        let mut found = engine!(self.orders_with_id(id))?;
         for statement in statements {
-            let read = |cells: &mut Cells| Ok((reference(cells)?, ApplicationId(cells.integer()?)));
-            for (reference, application) in self.select(statement, read).await? {
-                if scope.holds(application) && !found.contains(&reference) {
-                    found.push(reference);
-                }
+            found.extend(self.select(statement, read).await?);
+        }
+        let mut references = Vec::new();
+        for (reference, _) in found.into_iter().filter(|(_, whose)| scope.holds(*whose)) {
+            if !references.iter().any(|known: &ReferenceNumber| known.as_str() == reference) {
+                references.push(stored_reference(&reference)?);
             }
         }
-        Ok(found)
+        Ok(references)
     }
 
     /// How far a newcomer has come: the first order, the first payer at the checkout, the first

@@ -379,9 +379,12 @@ fn condition(scope: &Scope, values: &mut Vec<Value>) -> String {
     }
 }
 
-pub(super) fn reference(cells: &mut Cells) -> Result<ReferenceNumber> {
-    let text = cells.text()?;
-    ReferenceNumber::parse(&text).map_err(|_| StoreError::Corrupt(format!("reference {text}")))
+fn reference(cells: &mut Cells) -> Result<ReferenceNumber> {
+    stored_reference(&cells.text()?)
+}
+
+pub(super) fn stored_reference(text: &str) -> Result<ReferenceNumber> {
+    ReferenceNumber::parse(text).map_err(|_| StoreError::Corrupt(format!("reference {text}")))
 }
 
 fn status(cells: &mut Cells) -> Result<Status> {

@@ -93,6 +93,16 @@ pub struct Due {
     pub work: DueWork,
 }
 
+impl Due {
+    /// The order whose deadline it is, if it is one.
+    pub fn deadline(&self) -> Option<&ReferenceNumber> {
+        match &self.work {
+            DueWork::Order(reference) => Some(reference),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum DueWork {
     Order(ReferenceNumber),

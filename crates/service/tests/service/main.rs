@@ -7,6 +7,7 @@ mod console;
 mod create_payment_order;
 mod events;
 mod model;
+mod notices;
 mod opening;
 mod ops;
 mod outbox;

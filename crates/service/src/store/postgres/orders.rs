@@ -40,6 +40,17 @@ impl Postgres {
         row.map(|row| order_row(&row).read()).transpose()
     }
 
+    /// Orders of any application with this id of a merchant.
+    pub(in crate::store) async fn orders_with_id(
+        &self,
+        id: &str,
+    ) -> Result<Vec<(String, ApplicationId)>> {
+        let sql = "select o.reference_number, o.application_id from applications a
+                   join orders o on o.application_id = a.id and o.external_transaction_id = $1";
+        let rows = self.client().await?.query(sql, &[&id]).await.map_err(Fault::from)?;
+        Ok(rows.iter().map(|row| (row.get(0), ApplicationId(row.get(1)))).collect())
+    }
+
     pub(in crate::store) async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
         let rows = self
             .client()

@@ -181,6 +181,19 @@ impl<'a> Books<'a> {
         if given.is_empty() {
             return Ok(());
         }
+        // The lock on its order keeps a notice from being received twice at once; one about no order that
+        // we know is held by its name, in the same sequence by everybody.
+        let strangers: Vec<&str> = given
+            .iter()
+            .filter(|receipt| receipt.reference_number.is_none())
+            .map(|receipt| receipt.notice.rail_payment_id.as_str())
+            .collect();
+        if !strangers.is_empty() {
+            let hold = "select pg_advisory_xact_lock(name) from
+                (select distinct hashtextextended(id, 0) as name from unnest($1::text[]) id
+                 order by name) t";
+            many(db, hold, &[&strangers]).await?;
+        }
         let sql = "select r.rail, r.rail_payment_id, r.kind, r.call_id, r.outcome, e.kind
                    from unnest($1::text[], $2::text[], $3::text[]) as t (rail, id, kind)
                    join receipts r on r.rail = t.rail and r.rail_payment_id = t.id

@@ -16,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
+use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::{Options, Result, StoreError};
@@ -262,6 +263,10 @@ fn check_pages(db: &Connection, path: &Path) -> Result<()> {
 /// Two processes may start together on a new file: the loser finds the winner's tables and goes on.
 fn migrate(db: &mut Connection) -> Result<()> {
     const TRIES: usize = 5;
+    // Where rows are older than the column, a migration fills it in.
+    let hash = |given: &Context<'_>| given.get::<String>(0).map(|id| orders::id_hash(&id));
+    db.create_scalar_function("id_hash", 1, FunctionFlags::SQLITE_DETERMINISTIC, hash)
+        .map_err(|fault| error(&fault))?;
     let mut last = String::new();
     for _ in 0..TRIES {
         match migrations::migrations::runner().run(db) {
@@ -321,4 +326,52 @@ fn execute(db: &Connection, sql: &str, parameters: impl rusqlite::Params) -> Res
     db.prepare_cached(sql)
         .and_then(|mut statement| statement.execute(parameters))
         .map_err(|fault| error(&fault))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_of_before_ids_were_hashed_are_found_and_stay_alone() {
+        let mut db = Connection::open_in_memory().unwrap();
+        let before = refinery::Target::Version(5);
+        migrations::migrations::runner().set_target(before).run(&mut db).unwrap();
+        let columns = "reference_number, application_id, external_transaction_id, status, amount,
+            quantity, payer_id, name, additional_info, request_id, created_at_ms, expires_at_ms,
+            cancel_requested";
+        db.execute(
+            &format!(
+                "insert into orders ({columns})
+                 values ('R1', 7, 'order_1', 'PEN', 15000, 2, 'p', 'n', '{{}}', 'q', 1, 2, 'payer')"
+            ),
+            [],
+        )
+        .unwrap();
+        let read = |db: &Connection| -> String {
+            let sql = format!("select concat_ws('|', {columns}) from orders");
+            db.query_row(&sql, [], |row| row.get(0)).unwrap()
+        };
+        let old = read(&db);
+
+        migrate(&mut db).unwrap();
+        assert_eq!(read(&db), old);
+        let found: i64 = db
+            .query_row(
+                "select application_id from orders where id_hash = ?1",
+                [orders::id_hash("order_1")],
+                |row| row.get(0),
+            )
+            .unwrap();
+        assert_eq!(found, 7);
+        let again = db.execute(
+            "insert into orders (reference_number, application_id, external_transaction_id, id_hash,
+                 status, amount, quantity, payer_id, name, additional_info, request_id,
+                 created_at_ms, expires_at_ms)
+             values ('R2', 7, 'order_1', ?1, 'PEN', 1, 1, 'p', 'n', '{}', 'q', 1, 2)
+             on conflict do nothing",
+            [orders::id_hash("order_1")],
+        );
+        assert_eq!(again.unwrap(), 0);
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
@@ -16,7 +17,8 @@ impl Sqlite {
         // The writer has enough to do: what it stored is made into an answer here.
         let order = Arc::new(order);
         let shared = Arc::clone(&order);
-        let work = move |db: &Connection| create_order(db, &shared);
+        let id_hash = id_hash(order.external_transaction_id.as_str());
+        let work = move |db: &Connection| create_order(db, &shared, id_hash);
         // Without an event it is one statement, which undoes itself when it fails.
         let inserted = match &order.event {
             None => self.writer.run(work).await?,
@@ -47,6 +49,18 @@ impl Sqlite {
         })
     }
 
+    /// Orders of any application with this id of a merchant.
+    pub(in crate::store) async fn orders_with_id(
+        &self,
+        id: &str,
+    ) -> Result<Vec<(String, ApplicationId)>> {
+        let id = id.to_owned();
+        let sql = "select reference_number, application_id from orders
+                   where id_hash = ?1 and external_transaction_id = ?2";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, ApplicationId(row.get(1)?)));
+        self.looker.run(move |db| rows(db, sql, params![id_hash(&id), id], read)).await
+    }
+
     pub(in crate::store) async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
         let subject = subject.to_owned();
         let sql = "select actor, action, before, after, cause, request_id, at_ms from audit
@@ -66,19 +80,27 @@ impl Sqlite {
     }
 }
 
+/// What stands for a merchant's id in the index: short, so that more of it fits the writer's cache.
+pub(super) type IdHash = [u8; 10];
+
+pub(super) fn id_hash(id: &str) -> IdHash {
+    let digest = digest(&SHA256, id.as_bytes());
+    *digest.as_ref().first_chunk().expect("a SHA-256 has 32 bytes")
+}
+
 enum Inserted {
     New,
     /// Because of this order with the same id, or else because of its reference.
     Not(Option<Order>),
 }
 
-fn create_order(db: &Connection, order: &NewOrder) -> Result<Inserted> {
+fn create_order(db: &Connection, order: &NewOrder, id_hash: IdHash) -> Result<Inserted> {
     let added = execute(
         db,
-        "insert into orders (reference_number, application_id, external_transaction_id, status,
-             amount, quantity, payer_id, name, additional_info, request_id, created_at_ms,
+        "insert into orders (reference_number, application_id, external_transaction_id, id_hash,
+             status, amount, quantity, payer_id, name, additional_info, request_id, created_at_ms,
              expires_at_ms)
-         values (?1, ?2, ?3, 'PEN', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) on conflict do nothing",
+         values (?1, ?2, ?3, ?12, 'PEN', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) on conflict do nothing",
         params![
             order.reference_number.as_str(),
             order.application.0,
@@ -91,6 +113,7 @@ fn create_order(db: &Connection, order: &NewOrder) -> Result<Inserted> {
             order.request_id,
             order.created_at.as_millisecond(),
             order.expires_at.as_millisecond(),
+            id_hash,
         ],
     )?;
     if added == 1 {
@@ -107,8 +130,10 @@ fn order_by_external_id(
     application: ApplicationId,
     id: &ExternalTransactionId,
 ) -> Result<Option<Order>> {
-    let sql = select_order(ORDER_COLUMNS, "application_id = ?1 and external_transaction_id = ?2");
-    row(db, &sql, params![application.0, id.as_str()], order_row)?.map(OrderRow::read).transpose()
+    let matches = "id_hash = ?1 and application_id = ?2 and external_transaction_id = ?3";
+    let sql = select_order(ORDER_COLUMNS, matches);
+    let given = params![id_hash(id.as_str()), application.0, id.as_str()];
+    row(db, &sql, given, order_row)?.map(OrderRow::read).transpose()
 }
 
 pub(super) fn order_row(row: &Row<'_>) -> rusqlite::Result<OrderRow> {

@@ -3,6 +3,7 @@
 mod attempts;
 mod connector;
 mod delivery;
+mod dice;
 mod dns;
 mod hostile;
 mod paying;
@@ -12,6 +13,7 @@ mod tls;
 
 pub(crate) use connector::{Reply, TestConnector};
 pub(crate) use delivery::{Shop, TestDelivery};
+pub(crate) use dice::Dice;
 pub(crate) use dns::{DnsAnswer, NameServer};
 pub(crate) use hostile::{FullQueue, Gate, read_request, resets, says, says_and_closes};
 pub(crate) use paying::{Seen, TestPaying, push, reference};

@@ -12,9 +12,9 @@ use svc_service::store::{EventFilter, EventRecord, EventState, PendingEvent};
 use svc_service::webhook::Dispatcher;
 use tokio::task::JoinSet;
 
-use super::crowd::{Dice, Stall, create, settle, stall, told};
+use super::crowd::{Stall, create, settle, stall, told};
 use super::gate::Gate;
-use crate::support::{Received, Receiver, TestDatabase, TestDelivery, on_both_engines};
+use crate::support::{Dice, Received, Receiver, TestDatabase, TestDelivery, on_both_engines};
 
 on_both_engines! {
     thousands_of_orders_are_told_in_order_whatever_fails,

@@ -11,8 +11,8 @@ use svc_service::credentials::{self, Takeover};
 use svc_service::domain::{Author, EventId, sign, sign_standard};
 use svc_service::store::{EventState, PendingEvent, StoreError};
 
-use super::crowd::{Dice, Stall, pay_many, stall};
-use crate::support::{Received, Receiver, Shop, TestDatabase, TestDelivery, on_both_engines};
+use super::crowd::{Stall, pay_many, stall};
+use crate::support::{Dice, Received, Receiver, Shop, TestDatabase, TestDelivery, on_both_engines};
 
 on_both_engines! {
     a_hundred_rotations_lose_no_event_of_a_strict_merchant,
