@@ -16,7 +16,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
@@ -35,6 +35,9 @@ const HEAD_BYTES_MAX: usize = 16 * 1024;
 const STREAMS_MAX: u32 = 100;
 /// Time for requests in progress once we stop.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Connections that may wait to be accepted, if the system allows as many: to those beyond it the system
+/// answers nothing, and they come again seconds later.
+const UNACCEPTED_MAX: u32 = 16_384;
 /// After a failed accept (no file descriptors left) wait a little instead of spinning.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -52,14 +55,9 @@ pub enum ListenerError {
 }
 
 impl Listener {
-    pub(crate) async fn bind(
-        address: SocketAddr,
-        tls: Option<&TlsFiles>,
-    ) -> Result<Self, ListenerError> {
+    pub(crate) fn bind(address: SocketAddr, tls: Option<&TlsFiles>) -> Result<Self, ListenerError> {
         let tls = tls.map(|files| acceptor(&files.certificate, &files.key)).transpose()?;
-        let socket = TcpListener::bind(address)
-            .await
-            .map_err(|fault| ListenerError::Bind { address, fault })?;
+        let socket = listen(address).map_err(|fault| ListenerError::Bind { address, fault })?;
         Ok(Self { socket, tls })
     }
 
@@ -107,6 +105,13 @@ impl Listener {
             drop(permit);
         });
     }
+}
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(UNACCEPTED_MAX)
 }
 
 type Accepted = (TcpStream, IpAddr, tokio::sync::OwnedSemaphorePermit);

@@ -75,7 +75,7 @@ impl Server {
         app.config.check(app.environment)?;
         let dispatcher = Dispatcher::new(app.clone())?;
         let asked = app.config.listen;
-        let listener = Listener::bind(asked, app.config.tls.as_ref()).await?;
+        let listener = Listener::bind(asked, app.config.tls.as_ref())?;
         let address =
             listener.address().map_err(|fault| ListenerError::Bind { address: asked, fault })?;
         Ok(Self { app, listener, dispatcher, address })

@@ -1,6 +1,7 @@
 //! PostgreSQL: the same tables, for many nodes.
 
 mod batch;
+mod deadlines;
 mod directory;
 mod dossiers;
 mod exceptions;
@@ -30,7 +31,7 @@ mod migrations {
     refinery::embed_migrations!("src/store/migrations/postgres");
 }
 
-const CONNECTIONS_MAX: usize = 14;
+const CONNECTIONS_MAX: usize = 15;
 /// Few writers make large batches: each commit then carries more orders.
 const WRITERS: usize = 2;
 const READERS: usize = 2;
@@ -63,6 +64,7 @@ pub(super) struct Postgres {
     settlements: Batched<settling::Settlements>,
     lookups: Batched<orders::Lookups>,
     dossiers: Batched<dossiers::Dossiers>,
+    deadlines: Batched<deadlines::Deadlines>,
 }
 
 impl Postgres {
@@ -78,6 +80,7 @@ impl Postgres {
             settlements: Batched::spawn(&pool, WRITERS, options.batch_max, size),
             lookups: Batched::spawn(&pool, READERS, options.batch_max, &noop),
             dossiers: Batched::spawn(&pool, READERS, options.batch_max, &noop),
+            deadlines: Batched::spawn(&pool, 1, options.batch_max, size),
             pool,
             lookers: Semaphore::new(LOOKERS),
         })

@@ -96,21 +96,6 @@ impl Postgres {
         Ok(noted)
     }
 
-    pub(in crate::store) async fn postpone(
-        &self,
-        reference: &ReferenceNumber,
-        until: Timestamp,
-        closing_since: Option<Timestamp>,
-    ) -> Result<()> {
-        let sql = "update orders
-                   set expires_at_ms = $2, closing_at_ms = coalesce(closing_at_ms, $3)
-                   where reference_number = $1 and status = 'PEN'";
-        let closing = closing_since.map(Timestamp::as_millisecond);
-        let given: [&Param<'_>; 3] = [&reference.as_str(), &until.as_millisecond(), &closing];
-        change(&self.client().await?, sql, &given).await?;
-        Ok(())
-    }
-
     pub(in crate::store) async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<Due>> {
         let db = self.client().await?;
         let (until_ms, count) = (until.as_millisecond(), as_limit(limit));

@@ -1,0 +1,57 @@
+//! Deadlines that are moved, on PostgreSQL: many orders expire at the same moment, and take one connection.
+
+use deadpool_postgres::Client;
+use jiff::Timestamp;
+
+use super::batch::{Batch, column};
+use super::{Fault, Postgres};
+use crate::domain::ReferenceNumber;
+use crate::store::Result;
+
+impl Postgres {
+    pub(in crate::store) async fn postpone(
+        &self,
+        reference: &ReferenceNumber,
+        until: Timestamp,
+        closing_since: Option<Timestamp>,
+    ) -> Result<()> {
+        let reference = reference.clone();
+        self.deadlines.run(Postponed { reference, until, closing_since }).await
+    }
+}
+
+pub(super) struct Postponed {
+    reference: ReferenceNumber,
+    until: Timestamp,
+    closing_since: Option<Timestamp>,
+}
+
+pub(super) struct Deadlines;
+
+impl Batch for Deadlines {
+    type Item = Postponed;
+    type Answer = ();
+
+    async fn run(db: &mut Client, orders: &[Postponed]) -> std::result::Result<Vec<()>, Fault> {
+        // Rows are taken in the order of their references, as by whoever settles them.
+        let update = db
+            .prepare_cached(
+                "update orders o
+                 set expires_at_ms = t.until, closing_at_ms = coalesce(o.closing_at_ms, t.closing)
+                 from (select * from unnest($1::text[], $2::bigint[], $3::bigint[])
+                       as given (reference, until, closing) order by reference) t
+                 where o.reference_number = t.reference and o.status = 'PEN'",
+            )
+            .await?;
+        db.execute(
+            &update,
+            &[
+                &column(orders, |order| order.reference.as_str()),
+                &column(orders, |order| order.until.as_millisecond()),
+                &column(orders, |order| order.closing_since.map(Timestamp::as_millisecond)),
+            ],
+        )
+        .await?;
+        Ok(vec![(); orders.len()])
+    }
+}
