@@ -8,6 +8,7 @@ use super::expire::expire;
 use super::follow::follow;
 use super::settle;
 use crate::app::App;
+use crate::domain::ReferenceNumber;
 use crate::rails::Rail;
 use crate::store::{Due, DueWork, Received, StoreError};
 
@@ -55,12 +56,20 @@ async fn work_off_all(app: &App, questions: &mut JoinSet<()>) -> Result<(), Stor
 }
 
 async fn expire_together(app: &App, deadlines: &[Due]) -> Vec<Result<(), StoreError>> {
-    let mut expiring = JoinSet::new();
-    for reference in deadlines.iter().filter_map(Due::deadline) {
+    // Tasks that go on when we are ended: an order is not left between its two steps.
+    let begin = |reference: &ReferenceNumber| {
         let (app, reference) = (app.clone(), reference.clone());
-        expiring.spawn(async move { expire(&app, &reference).await });
+        tokio::spawn(async move { expire(&app, &reference).await })
+    };
+    let expiring: Vec<_> = deadlines.iter().filter_map(Due::deadline).map(begin).collect();
+    let mut outcomes = Vec::with_capacity(expiring.len());
+    for task in expiring {
+        outcomes.push(task.await.unwrap_or_else(|ended| match ended.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(StoreError::Unavailable("the service is ending".into())),
+        }));
     }
-    expiring.join_all().await
+    outcomes
 }
 
 fn warn(fault: &StoreError) {

@@ -2,7 +2,7 @@
 
 use super::looking::{Scope, stored_reference};
 use super::portable::{Cells, Statement, values};
-use super::{Engine, Result, Store, engine};
+use super::{Engine, Result, Store, postgres, sqlite};
 use crate::domain::{ApplicationId, ReferenceNumber};
 
 impl Store {
@@ -16,6 +16,10 @@ impl Store {
     ) -> Result<Vec<ReferenceNumber>> {
         let digits: String = id.chars().filter(char::is_ascii_digit).collect();
         let mut statements = vec![
+            match &self.engine {
+                Engine::Sqlite(_) => sqlite::orders_with_id(id),
+                Engine::Postgres(_) => postgres::orders_with_id(id),
+            },
             Statement::new(
                 "select reference_number, application_id from orders where reference_number = ?1",
                 values![id.to_ascii_uppercase()],
@@ -41,7 +45,7 @@ impl Store {
             statements.push(Statement::new(sql, values![rail.as_str(), id]));
         }
         let read = |cells: &mut Cells| Ok((cells.text()?, ApplicationId(cells.integer()?)));
-        let mut found = engine!(self.orders_with_id(id))?;
+        let mut found = Vec::new();
         for statement in statements {
             found.extend(self.select(statement, read).await?);
         }

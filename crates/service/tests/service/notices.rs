@@ -32,7 +32,7 @@ async fn every_notice_of_a_long_stream_is_accounted_for(database: TestDatabase) 
     let count = std::env::var("SVC_NOTICES").map_or(NOTICES, |count| count.parse().unwrap());
     for first in (0..count).step_by(AT_ONCE) {
         let mut arriving = JoinSet::new();
-        for number in first..first + AT_ONCE {
+        for number in first..(first + AT_ONCE).min(count) {
             let (notice, outcome) = stream.next(&here, number).await;
             *foreseen.entry(outcome).or_default() += 1;
             let node = if stream.dice.chance(50) { here.clone() } else { there.clone() };

@@ -33,14 +33,18 @@ impl Batch for Deadlines {
     type Answer = ();
 
     async fn run(db: &mut Client, orders: &[Postponed]) -> std::result::Result<Vec<()>, Fault> {
-        // Rows are taken in the order of their references, as by whoever settles them.
+        // Rows are taken in the order of their references, as by whoever settles them; of an order that is
+        // moved twice the earlier time counts. Written so that the index of all pending orders looks of
+        // no use.
         let update = db
             .prepare_cached(
                 "update orders o
                  set expires_at_ms = t.until, closing_at_ms = coalesce(o.closing_at_ms, t.closing)
-                 from (select * from unnest($1::text[], $2::bigint[], $3::bigint[])
-                       as given (reference, until, closing) order by reference) t
-                 where o.reference_number = t.reference and o.status = 'PEN'",
+                 from (select reference, min(until) as until, min(closing) as closing
+                       from unnest($1::text[], $2::bigint[], $3::bigint[])
+                           as given (reference, until, closing)
+                       group by reference order by reference) t
+                 where o.reference_number = t.reference and o.status || '' = 'PEN'",
             )
             .await?;
         db.execute(

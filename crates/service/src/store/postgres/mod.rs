@@ -26,6 +26,7 @@ use super::{Options, Result, StoreError};
 use crate::domain::Environment;
 use batch::Batched;
 pub(super) use inspect::inspect_postgres;
+pub(super) use orders::orders_with_id;
 
 mod migrations {
     refinery::embed_migrations!("src/store/migrations/postgres");

@@ -10,6 +10,7 @@ use super::batch::{Batch, column};
 use super::outbox::insert_events;
 use super::{Fault, Postgres};
 use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber};
+use crate::store::portable::{Statement, values};
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
 use crate::store::{AuditRow, Created, Result, time};
 
@@ -40,17 +41,6 @@ impl Postgres {
         row.map(|row| order_row(&row).read()).transpose()
     }
 
-    /// Orders of any application with this id of a merchant.
-    pub(in crate::store) async fn orders_with_id(
-        &self,
-        id: &str,
-    ) -> Result<Vec<(String, ApplicationId)>> {
-        let sql = "select o.reference_number, o.application_id from applications a
-                   join orders o on o.application_id = a.id and o.external_transaction_id = $1";
-        let rows = self.client().await?.query(sql, &[&id]).await.map_err(Fault::from)?;
-        Ok(rows.iter().map(|row| (row.get(0), ApplicationId(row.get(1)))).collect())
-    }
-
     pub(in crate::store) async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
         let rows = self
             .client()
@@ -73,6 +63,15 @@ impl Postgres {
         };
         Ok(rows.iter().map(read).collect())
     }
+}
+
+/// Orders of any application with this id of a merchant.
+pub(in crate::store) fn orders_with_id(id: &str) -> Statement {
+    Statement::new(
+        "select o.reference_number, o.application_id from applications a
+         join orders o on o.application_id = a.id and o.external_transaction_id = ?1",
+        values![id],
+    )
 }
 
 pub(super) struct CreateOrders;

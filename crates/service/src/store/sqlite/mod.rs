@@ -21,6 +21,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::{Options, Result, StoreError};
 pub(super) use inspect::inspect_sqlite;
+pub(super) use orders::orders_with_id;
 use thread::Calls;
 
 mod migrations {
@@ -85,6 +86,9 @@ impl Sqlite {
         make_durable(&writer)?;
         check_pages(&writer, path)?;
         migrate(&mut writer)?;
+        // What a statement may have to take back is kept in memory, not in a file. A migration may sort
+        // millions of rows: not before.
+        writer.pragma_update(None, "temp_store", "memory").map_err(|fault| error(&fault))?;
         copy_log_back(&writer);
         let reader = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let looker = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
@@ -215,8 +219,6 @@ fn make_durable(db: &Connection) -> Result<()> {
         db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         // A log that grew beside a long read gives its space back.
         db.pragma_update(None, "journal_size_limit", LOG_BYTES_MAX)?;
-        // What a statement may have to take back is kept in memory, not in a file.
-        db.pragma_update(None, "temp_store", "memory")?;
         let synchronous = db.query_row("pragma synchronous", [], |row| row.get(0))?;
         Ok((mode, synchronous))
     };
@@ -339,11 +341,11 @@ mod tests {
         migrations::migrations::runner().set_target(before).run(&mut db).unwrap();
         let columns = "reference_number, application_id, external_transaction_id, status, amount,
             quantity, payer_id, name, additional_info, request_id, created_at_ms, expires_at_ms,
-            cancel_requested";
+            settled_at_ms, cancel_requested, closing_at_ms";
         db.execute(
             &format!(
                 "insert into orders ({columns})
-                 values ('R1', 7, 'order_1', 'PEN', 15000, 2, 'p', 'n', '{{}}', 'q', 1, 2, 'payer')"
+                 values ('R1', 7, 'order_1', 'PEN', 15000, 2, 'p', 'n', '{{}}', 'q', 1, 2, 3, 'payer', 4)"
             ),
             [],
         )

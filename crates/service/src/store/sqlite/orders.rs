@@ -9,6 +9,7 @@ use rusqlite::{Connection, Row, params};
 use super::outbox::insert_event;
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber};
+use crate::store::portable::{Statement, values};
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
 use crate::store::{AuditRow, Created, Result, time};
 
@@ -49,18 +50,6 @@ impl Sqlite {
         })
     }
 
-    /// Orders of any application with this id of a merchant.
-    pub(in crate::store) async fn orders_with_id(
-        &self,
-        id: &str,
-    ) -> Result<Vec<(String, ApplicationId)>> {
-        let id = id.to_owned();
-        let sql = "select reference_number, application_id from orders
-                   where id_hash = ?1 and external_transaction_id = ?2";
-        let read = |row: &Row<'_>| Ok((row.get(0)?, ApplicationId(row.get(1)?)));
-        self.looker.run(move |db| rows(db, sql, params![id_hash(&id), id], read)).await
-    }
-
     pub(in crate::store) async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
         let subject = subject.to_owned();
         let sql = "select actor, action, before, after, cause, request_id, at_ms from audit
@@ -86,6 +75,15 @@ pub(super) type IdHash = [u8; 10];
 pub(super) fn id_hash(id: &str) -> IdHash {
     let digest = digest(&SHA256, id.as_bytes());
     *digest.as_ref().first_chunk().expect("a SHA-256 has 32 bytes")
+}
+
+/// Orders of any application with this id of a merchant.
+pub(in crate::store) fn orders_with_id(id: &str) -> Statement {
+    Statement::new(
+        "select reference_number, application_id from orders
+         where id_hash = ?1 and external_transaction_id = ?2",
+        values![id_hash(id).to_vec(), id],
+    )
 }
 
 enum Inserted {

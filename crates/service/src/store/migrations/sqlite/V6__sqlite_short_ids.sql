@@ -25,7 +25,9 @@ create table orders_anew (
     -- moment more.
     closing_at_ms integer
 ) strict;
-insert into orders_anew
+insert into orders_anew (reference_number, application_id, external_transaction_id, id_hash, status,
+        amount, quantity, payer_id, name, additional_info, request_id, created_at_ms, expires_at_ms,
+        settled_at_ms, cancel_requested, closing_at_ms)
     select reference_number, application_id, external_transaction_id,
         id_hash(external_transaction_id), status, amount, quantity, payer_id, name, additional_info,
         request_id, created_at_ms, expires_at_ms, settled_at_ms, cancel_requested, closing_at_ms
