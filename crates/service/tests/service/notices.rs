@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 
 use svc_service::app::App;
-use svc_service::config::Config;
 use svc_service::domain::*;
 use svc_service::orders;
 use svc_service::store::{Created, Received};
 use tokio::task::JoinSet;
 
-use crate::support::{Dice, TestDatabase, new_order, on_both_engines, payment_of};
+use crate::support::{Dice, TestDatabase, new_order, on_both_engines, payment_of, two_nodes};
 
 /// Notices by default; `SVC_NOTICES` sets another number.
 const NOTICES: usize = 3_000;
@@ -23,9 +22,7 @@ on_both_engines! {
 }
 
 async fn every_notice_of_a_long_stream_is_accounted_for(database: TestDatabase) {
-    let config = || Config::sandbox(([127, 0, 0, 1], 0).into());
-    let here = App::open(config(), &database.database()).await.unwrap();
-    let there = App::open(config(), &database.database()).await.unwrap();
+    let (here, there) = two_nodes(&database).await;
     let mut stream = Stream { dice: Dice::of_this_run(&here), sent: Vec::new(), paid: Vec::new() };
     let mut foreseen = BTreeMap::new();
     let mut seen = BTreeMap::new();
@@ -73,9 +70,7 @@ async fn every_notice_of_a_long_stream_is_accounted_for(database: TestDatabase) 
 async fn a_notice_about_nobody_that_comes_often_at_once_is_new_once(database: TestDatabase) {
     const ROUNDS: usize = 50;
     const TIMES: usize = 8;
-    let config = || Config::sandbox(([127, 0, 0, 1], 0).into());
-    let here = App::open(config(), &database.database()).await.unwrap();
-    let there = App::open(config(), &database.database()).await.unwrap();
+    let (here, there) = two_nodes(&database).await;
     let order = create(&here, 0).await;
     for round in 0..ROUNDS {
         let about = About::Order(new_order(1, "nobody's").reference_number);

@@ -4,14 +4,13 @@
 use std::sync::Arc;
 
 use svc_service::app::App;
-use svc_service::config::Config;
 use svc_service::domain::*;
 use svc_service::orders::{self};
 use svc_service::store::{Created, EventState, ExceptionFilter, Received};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use crate::support::{TestDatabase, events_of, new_order, on_both_engines, payment_of};
+use crate::support::{TestDatabase, events_of, new_order, on_both_engines, payment_of, two_nodes};
 
 const RACES: usize = 2_000;
 /// Races run side by side.
@@ -22,9 +21,7 @@ on_both_engines! {
 }
 
 async fn of_a_payment_a_cancellation_and_a_deadline_exactly_one_wins(database: TestDatabase) {
-    let config = || Config::sandbox(([127, 0, 0, 1], 0).into());
-    let here = App::open(config(), &database.database()).await.unwrap();
-    let there = App::open(config(), &database.database()).await.unwrap();
+    let (here, there) = two_nodes(&database).await;
     let mut confirmed = 0;
     for first in (0..RACES).step_by(AT_ONCE) {
         let mut races = JoinSet::new();

@@ -15,6 +15,7 @@ on_both_engines! {
     a_push_in_flight_at_the_deadline_may_still_pay,
     a_push_in_flight_at_the_deadline_that_is_refused_ends_the_order_then,
     a_long_reference_outlives_the_day_of_an_order_without_one,
+    deadlines_of_one_moment_are_all_kept,
 }
 
 fn paid(paying: &TestPaying, attempt: &PaymentAttempt, id: &str) -> Notice {
@@ -129,4 +130,30 @@ async fn a_long_reference_outlives_the_day_of_an_order_without_one(database: Tes
     let month_s = 43_200 * 60;
     let expected: [Seen; 2] = [(0, "issued", "PEN"), (month_s + 5, "expired", "CAN")];
     assert_eq!(paying.timeline(&order, month_s + 60).await, expected);
+}
+
+/// More of them than are taken from the store at once.
+async fn deadlines_of_one_moment_are_all_kept(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let mut referenced = Vec::new();
+    for number in 0..20 {
+        let order = paying.order(&format!("referenced_{number}"), 15_000).await;
+        paying.pay(&order, &reference(1)).await;
+        referenced.push(order);
+    }
+    paying.pass_s(60).await;
+    for order in &referenced {
+        assert!(paying.dossier(order).await.closing_since.is_some(), "no longer offered");
+    }
+    paying.pass_s(5).await;
+    for order in &referenced {
+        assert_eq!(paying.stands(order).await, ("expired", "CAN"));
+        assert_eq!(paying.events(order).await, ["PEN", "CAN"]);
+    }
+    for number in 0..300 {
+        paying.order(&format!("bare_{number}"), 15_000).await;
+    }
+    paying.pass_s(86_400).await;
+    assert_eq!(paying.database.count("orders where status = 'CAN'").await, 320);
+    assert_eq!(paying.database.count("outbox where status = 'CAN'").await, 320);
 }

@@ -18,6 +18,11 @@ impl Dice {
         Self(seed)
     }
 
+    /// The same throws in every run: a failure cannot come and go.
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self(seed)
+    }
+
     /// Other dice, the same ones for the same name.
     pub(crate) fn named(&self, name: &str) -> Self {
         name.bytes().fold(self.clone(), |dice, byte| {
@@ -28,6 +33,10 @@ impl Dice {
 
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
+    }
+
+    pub(crate) fn one_of<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len() as u64) as usize]
     }
 
     /// True in so many of a hundred cases.

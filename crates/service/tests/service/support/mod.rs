@@ -25,6 +25,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
+use svc_service::app::App;
+use svc_service::config::Config;
 use svc_service::domain::*;
 use svc_service::store::{Database, EventFilter, EventRecord, Options, Store};
 
@@ -246,6 +248,15 @@ pub(crate) fn confirm(order: &Order) -> Change {
 
 pub(crate) fn cancel(order: &Order) -> Change {
     order.clone().pending().unwrap().cancel(CancelReason::Payer, stamp())
+}
+
+/// Two nodes of one service.
+pub(crate) async fn two_nodes(database: &TestDatabase) -> (App, App) {
+    let node = async || {
+        let config = Config::sandbox(([127, 0, 0, 1], 0).into());
+        App::open(config, &database.database()).await.unwrap()
+    };
+    (node().await, node().await)
 }
 
 /// A rail's word that this order was paid in full.
