@@ -1,4 +1,7 @@
-//! Does a full database stay fast? Create and query with few and with many orders stored.
+//! Does a full database stay fast? Create and query, each time with more orders stored.
+
+use serde::Serialize;
+use serde_json::json;
 
 use crate::process::{Data, Server};
 use crate::run::{Side, fill, measure_for};
@@ -8,8 +11,8 @@ use crate::{Engine, Scenario, report};
 pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "sqlite")]
     engine: Engine,
-    /// Orders stored for the second measurement
-    #[arg(long, default_value_t = 2_000_000)]
+    /// Orders stored for the last measurement
+    #[arg(long, default_value_t = 10_000_000)]
     orders: u64,
     #[arg(long, default_value_t = 256)]
     connections: usize,
@@ -19,61 +22,90 @@ pub(crate) struct Args {
     report: Option<std::path::PathBuf>,
 }
 
-const FEW: u64 = 10_000;
+/// Where the growing database is measured.
+const STEPS: [u64; 6] = [10_000, 100_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000];
 const WARM_UP_S: f64 = 2.0;
+/// Seeds from here on belong to the orders that a measurement itself creates.
+const MEASURED: u64 = 100;
 
-pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
-    let few = measure(args, FEW).await?;
-    let many = measure(args, args.orders).await?;
-    let mut text = report::heading(
-        &format!("growth on {:?}", args.engine).to_lowercase(),
-        "One measurement each.",
-    );
-    text += "| orders stored | create/s | query/s | memory |\n|---|---|---|---|\n";
-    for (stored, (create, query)) in [(FEW, &few), (args.orders, &many)] {
-        text += &format!(
-            "| {stored} | {:.0} | {:.0} | {:.0} MB |\n",
-            create.outcome.requests_per_s,
-            query.outcome.requests_per_s,
-            create.resident_bytes.max(query.resident_bytes) as f64 / 1e6
-        );
-    }
-    let ratio = |of: fn(&(Side, Side)) -> &Side| {
-        of(&many).outcome.requests_per_s / of(&few).outcome.requests_per_s
-    };
-    text += &format!(
-        "\nFull against nearly empty: create **{:.2} ×**, query **{:.2} ×**.\n",
-        ratio(|sides| &sides.0),
-        ratio(|sides| &sides.1)
-    );
-    println!("{text}");
-    let json = serde_json::json!({ "few": [few.0, few.1], "many": [many.0, many.1] });
-    report::save(args.report.as_deref(), &text, &serde_json::to_string_pretty(&json)?)
+/// One size of the database. The machine is not alone: the bare routes are measured beside it each time.
+#[derive(Serialize)]
+struct Step {
+    orders: u64,
+    create: Pair,
+    query: Pair,
 }
 
-async fn measure(args: &Args, stored: u64) -> anyhow::Result<(Side, Side)> {
-    eprintln!("storing {stored} orders …");
-    let data = Data::fresh(args.engine, &format!("growth_{stored}")).await?;
-    let server = Server::svc(&data, &[]).await?;
-    let filled = fill(&server.target, 0, stored).await?;
-    eprintln!("  at {:.0}/s", filled.requests_per_s);
-    let (connections, seconds) = (args.connections, args.seconds);
-    let query = measure_for(
-        "query",
-        Scenario::Query,
-        &server,
-        connections,
-        WARM_UP_S,
-        seconds,
-        (0, stored),
-    )
-    .await?;
-    let create =
-        measure_for("create", Scenario::Create, &server, connections, WARM_UP_S, seconds, (7, 0))
-            .await?;
-    eprintln!(
-        "  create {:.0}/s, query {:.0}/s",
-        create.outcome.requests_per_s, query.outcome.requests_per_s
-    );
-    Ok((create, query))
+#[derive(Serialize)]
+struct Pair {
+    bare: Side,
+    svc: Side,
+}
+
+impl Pair {
+    fn ratio(&self) -> f64 {
+        self.svc.outcome.requests_per_s / self.bare.outcome.requests_per_s
+    }
+}
+
+pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
+    let data = Data::fresh(args.engine, "growth").await?;
+    let (server, bare) = (Server::svc(&data, &[]).await?, Server::bare().await?);
+    let mut steps: Vec<Step> = Vec::new();
+    for (seed, orders) in (1..).zip(STEPS.into_iter().filter(|orders| *orders <= args.orders)) {
+        eprintln!("up to {orders} orders …");
+        let added = orders - steps.last().map_or(0, |step| step.orders);
+        let filled = fill(&server.target, seed, added).await?;
+        eprintln!("  stored at {:.0}/s", filled.requests_per_s);
+        let measure = async |scenario, known| -> anyhow::Result<Pair> {
+            let bare = side(args, "bare", scenario, &bare, known).await?;
+            Ok(Pair { bare, svc: side(args, "svc", scenario, &server, known).await? })
+        };
+        // The orders stored last are most of all there are.
+        let query = measure(Scenario::Query, (seed, added)).await?;
+        let create = measure(Scenario::Create, (MEASURED + seed, 0)).await?;
+        eprintln!("  create {:.2} × bare, query {:.2} × bare", create.ratio(), query.ratio());
+        steps.push(Step { orders, create, query });
+    }
+    let text = markdown(args, &steps);
+    println!("{text}");
+    let json = serde_json::to_string_pretty(&json!({ "steps": steps }))?;
+    report::save(args.report.as_deref(), &text, &json)
+}
+
+async fn side(
+    args: &Args,
+    name: &str,
+    scenario: Scenario,
+    server: &Server,
+    known: (u64, u64),
+) -> anyhow::Result<Side> {
+    measure_for(name, scenario, server, args.connections, WARM_UP_S, args.seconds, known).await
+}
+
+fn markdown(args: &Args, steps: &[Step]) -> String {
+    let title = format!("growth on {:?}", args.engine).to_lowercase();
+    let mut text = report::heading(&title, "One measurement each.");
+    text += "| orders stored | create/s | × bare | query/s | × bare | memory |\n";
+    text += "|---|---|---|---|---|---|\n";
+    for Step { orders, create, query } in steps {
+        text += &format!(
+            "| {orders} | {:.0} | {:.2} | {:.0} | {:.2} | {:.0} MB |\n",
+            create.svc.outcome.requests_per_s,
+            create.ratio(),
+            query.svc.outcome.requests_per_s,
+            query.ratio(),
+            create.svc.resident_bytes.max(query.svc.resident_bytes) as f64 / 1e6
+        );
+    }
+    if let [first, .., last] = steps {
+        text += &format!(
+            "\n{} orders against {}, each by its bare route: create **{:.2} ×**, query **{:.2} ×**.\n",
+            last.orders,
+            first.orders,
+            last.create.ratio() / first.create.ratio(),
+            last.query.ratio() / first.query.ratio()
+        );
+    }
+    text
 }

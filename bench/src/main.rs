@@ -41,7 +41,7 @@ enum Command {
     Query(run::Args),
     /// token against a bare route
     Token(run::Args),
-    /// create and query with ten thousand and with two million orders stored
+    /// create and query with ten thousand to ten million orders stored
     Growth(growth::Args),
     /// time until ready and memory when idle
     Start(start_up::Args),
@@ -51,7 +51,7 @@ enum Command {
     Console(console::Args),
     /// kill -9 in a loop under load, and a ledger of what was promised and kept
     Drill(drill::Args),
-    /// Draw the reports as one picture
+    /// Draw the reports as pictures
     Plot(plot::Args),
     /// (inside) the bare routes
     #[command(hide = true)]
@@ -61,7 +61,7 @@ enum Command {
     Load(load::Args),
     /// (inside) a merchant that keeps nothing but figures
     #[command(hide = true)]
-    Receiver,
+    Receiver(receiver::Args),
     /// (inside) the client alone
     #[command(hide = true)]
     Post(post::Args),
@@ -97,7 +97,7 @@ async fn main() -> anyhow::Result<()> {
         Command::Load(args) => load::run(args).await,
         Command::Drill(args) => drill::run(&args).await,
         Command::Webhook(args) => webhook::run(&args).await,
-        Command::Receiver => receiver::serve().await,
+        Command::Receiver(args) => receiver::serve(&args).await,
         Command::Post(args) => post::run(&args).await,
         Command::Worker(args) => worker::run(args).await,
     }

@@ -86,7 +86,12 @@ impl Server {
 
     /// A merchant.
     pub(crate) async fn receiver() -> anyhow::Result<Self> {
-        Self::start(Command::new(own_directory()?.join("svc-bench")).arg("receiver")).await
+        Self::receiver_at("127.0.0.1:0").await
+    }
+
+    pub(crate) async fn receiver_at(address: &str) -> anyhow::Result<Self> {
+        let mut command = Command::new(own_directory()?.join("svc-bench"));
+        Self::start(command.args(["receiver", "--listen", address])).await
     }
 
     /// The service, with a partner and a token.

@@ -1,13 +1,27 @@
-//! A merchant that keeps nothing but figures: how many events came, and how late.
+//! A merchant that keeps nothing but figures: how many events came, and how late. Beside it, merchants
+//! that hang, hang up, or answer without end.
 
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use hyper::body::{Bytes, Frame};
 use serde::{Deserialize, Serialize};
 use svc_service::app::Clock;
+use tokio::net::TcpListener;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[arg(long)]
+    listen: SocketAddr,
+}
 
 /// What came since the last reset.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -26,18 +40,45 @@ struct Kept {
     clock: Arc<Clock>,
 }
 
-pub(crate) async fn serve() -> anyhow::Result<()> {
+pub(crate) async fn serve(args: &Args) -> anyhow::Result<()> {
     let kept = Kept { lags_ms: Arc::default(), clock: Arc::new(Clock::system()) };
+    let listener = TcpListener::bind(args.listen).await?;
+    let rude = TcpListener::bind("127.0.0.1:0").await?;
+    let rude_address = rude.local_addr()?.to_string();
     let routes = Router::new()
         .route("/hook", post(hook))
         .route("/hang", post(async || std::future::pending::<()>().await))
+        .route("/endless", post(async || Body::new(Endless)))
+        .route("/rude-address", get(async move || rude_address))
         .route("/count", get(count))
         .route("/figures", get(figures).delete(reset))
         .with_state(kept);
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     println!("{}", serde_json::json!({ "baseUrl": format!("http://{}", listener.local_addr()?) }));
+    tokio::spawn(hang_up(rude));
     axum::serve(listener, routes).await?;
     Ok(())
+}
+
+/// Every connection is reset as soon as it is there.
+async fn hang_up(listener: TcpListener) -> std::io::Result<Infallible> {
+    loop {
+        let (connection, _) = listener.accept().await?;
+        connection.set_zero_linger()?;
+    }
+}
+
+struct Endless;
+
+impl hyper::body::Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&[b'a'; 4_096])))))
+    }
 }
 
 async fn hook(State(kept): State<Kept>, headers: HeaderMap, body: axum::body::Bytes) {

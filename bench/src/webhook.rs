@@ -1,13 +1,18 @@
 //! Webhooks: how fast, how soon, in how much memory, and how little a hanging merchant matters.
 
+use std::ffi::OsStr;
+use std::time::Duration;
+
 use anyhow::Context;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
+use svc_service::app::Clock;
 use tokio::process::Command;
 
 use crate::Engine;
@@ -36,22 +41,41 @@ pub(crate) struct Args {
 const PACED_PER_S: u64 = 500;
 const PACED_S: u64 = 10;
 const MERCHANTS: u64 = 100;
-/// One in five hangs.
-const SICK_EVERY: u64 = 5;
 /// How long the dispatcher works on the waiting events before memory is read again.
 const LINGER_S: u64 = 10;
+/// A merchant that is down: for how long, and how many events wait for it by then.
+const DOWN: Duration = Duration::from_secs(60);
+const DOWN_EVENTS: u64 = 5_000;
+/// Longer than all of them take: only a fault makes the measurement wait for it.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Nobody listens there: connecting is refused at once.
 const DEAD_URL: &str = "http://127.0.0.1:1025/hook";
 
+/// What ails a merchant.
+enum Ill {
+    Dead,
+    Hangs,
+    HangsUp,
+    IsEndless,
+}
+
+/// So many tenths of the merchants, and what ails them in turn.
+type Sick<'a> = (u64, &'a [Ill]);
+
+const NOBODY: Sick<'_> = (0, &[]);
+const A_FIFTH_HANGS: Sick<'_> = (2, &[Ill::Hangs]);
+const ALL_KINDS: Sick<'_> = (4, &[Ill::Hangs, Ill::Hangs, Ill::HangsUp, Ill::IsEndless]);
+const ALL_DEAD: Sick<'_> = (10, &[Ill::Dead]);
+
 pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let mut bench = Bench { args, runs: 0 };
-    let (mut ratios, mut backlogs) = (vec![], vec![]);
-    let (mut bare, mut delivered, mut drains) = (vec![], vec![], vec![]);
+    let mut measured = Measured::default();
+    let events = args.events.to_string();
     for round in 0..args.rounds {
         eprintln!("round {} of {}", round + 1, args.rounds);
         let client = bench.client_alone().await?;
-        let worked = bench.work(&["--events", &args.events.to_string()]).await?.0;
-        let backlog = bench.work(&["--events", &args.events.to_string(), "--backlog"]).await?.0;
+        let worked = bench.work(&["--events", &events], NOBODY).await?.0;
+        let backlog = bench.work(&["--events", &events, "--backlog"], NOBODY).await?.0;
         eprintln!(
             "  client alone {client:.0}/s; confirmed and delivered {:.0}/s; from a backlog {:.0}/s, {:.0} MB, {:.0} % of a core",
             worked.delivered_per_s,
@@ -59,29 +83,27 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
             worked.resident_after_bytes as f64 / 1e6,
             worked.cpu * 100.0
         );
-        bare.push(client);
-        delivered.push(worked.delivered_per_s);
-        ratios.push(worked.delivered_per_s / client);
-        backlogs.push(backlog.delivered_per_s / client);
+        measured.client_alone_per_s.push(client);
+        measured.delivered_per_s.push(worked.delivered_per_s);
+        measured.ratios.push(worked.delivered_per_s / client);
+        measured.backlog_ratios.push(backlog.delivered_per_s / client);
         let (healthy, hanging) = bench.drain_beside_hanging_merchants().await?;
         eprintln!("  {MERCHANTS} merchants: {healthy:.0}/s, with a fifth hanging {hanging:.0}/s");
-        drains.push(hanging / healthy);
+        measured.drain_ratios.push(hanging / healthy);
     }
-    let events = (PACED_PER_S * PACED_S).to_string();
-    let paced = ["--events", &events, "--per-s", &PACED_PER_S.to_string()];
-    let lag = bench.work(&paced).await?.1;
-    eprintln!("  at {PACED_PER_S}/s: lag p50 {} ms, p99 {} ms", lag.lag_p50_ms, lag.lag_p99_ms);
-    let waiting = match args.waiting {
-        0 => None,
-        count => Some(bench.wait_for_the_dead(count).await?),
-    };
-    let measured = Measured { args, ratios, backlogs, bare, delivered, drains, lag, waiting };
-    println!("{}", measured.markdown());
-    report::save(
-        args.report.as_deref(),
-        &measured.markdown(),
-        &serde_json::to_string_pretty(&measured.json())?,
-    )
+    measured.lag = bench.paced(1, NOBODY).await?.1;
+    let (healthy, lag) = bench.paced(MERCHANTS, NOBODY).await?;
+    let (beside_sick, lag_beside_sick) = bench.paced(MERCHANTS, ALL_KINDS).await?;
+    (measured.lag_of_many, measured.lag_beside_sick) = (lag, lag_beside_sick);
+    measured.sick_bytes =
+        beside_sick.resident_after_bytes as i64 - healthy.resident_after_bytes as i64;
+    measured.back_after_s = bench.come_back().await?.as_secs_f64();
+    if args.waiting > 0 {
+        measured.waiting = Some(bench.wait_for_the_dead(args.waiting).await?);
+    }
+    let text = measured.markdown(args);
+    println!("{text}");
+    report::save(args.report.as_deref(), &text, &serde_json::to_string_pretty(&measured)?)
 }
 
 struct Bench<'a> {
@@ -100,9 +122,13 @@ impl Bench<'_> {
     }
 
     /// Orders, outbox and dispatcher on a fresh database, and what the receiver saw.
-    async fn work(&mut self, arguments: &[&str]) -> anyhow::Result<(Worked, Figures)> {
+    async fn work(
+        &mut self,
+        arguments: &[&str],
+        sick: Sick<'_>,
+    ) -> anyhow::Result<(Worked, Figures)> {
         let data = self.fresh().await?;
-        self.work_on(&data, arguments).await
+        work_on(&data, arguments, sick).await
     }
 
     async fn fresh(&mut self) -> anyhow::Result<Data> {
@@ -110,42 +136,68 @@ impl Bench<'_> {
         Data::fresh(self.args.engine, &format!("webhook_{}", self.runs)).await
     }
 
-    async fn work_on(&self, data: &Data, arguments: &[&str]) -> anyhow::Result<(Worked, Figures)> {
-        let receiver = Server::receiver().await?;
-        let address = &receiver.target.address;
-        let (url, sick) = (format!("http://{address}/hook"), format!("http://{address}/hang"));
-        let mut all = vec!["worker", "--database", &data.url, "--url", &url];
-        if !arguments.contains(&"--sick-url") {
-            all.extend(["--sick-url", &sick]);
-        }
-        all.extend(arguments);
-        let worked = own(&all).await?;
-        let figures = serde_json::from_str(&call("GET", address, "/figures").await?)?;
-        Ok((worked, figures))
-    }
-
-    /// Rates of the healthy merchants' events: alone, and beside others that hang.
+    /// Rates at which the healthy merchants' waiting events are drained: alone, and beside others that
+    /// hang.
     async fn drain_beside_hanging_merchants(&mut self) -> anyhow::Result<(f64, f64)> {
         let (events, merchants) = (self.args.events.to_string(), MERCHANTS.to_string());
-        let all = ["--events", &events, "--merchants", &merchants];
-        let healthy = self.work(&all).await?.0;
+        let all = ["--backlog", "--merchants", &merchants, "--events", &events];
+        let healthy = self.work(&all, NOBODY).await?.0;
         // As many healthy events as before; the hanging merchants' come on top.
-        let more = (self.args.events * SICK_EVERY / (SICK_EVERY - 1)).to_string();
-        let every = SICK_EVERY.to_string();
-        let some = ["--events", &more, "--merchants", &merchants, "--sick-every", &every];
-        let hanging = self.work(&some).await?.0;
+        let more = (self.args.events * 10 / (10 - A_FIFTH_HANGS.0)).to_string();
+        let some = ["--backlog", "--merchants", &merchants, "--events", &more];
+        let hanging = self.work(&some, A_FIFTH_HANGS).await?.0;
         Ok((healthy.delivered_per_s, hanging.delivered_per_s))
+    }
+
+    /// As many events as a busy day has, one after the other.
+    async fn paced(&mut self, merchants: u64, sick: Sick<'_>) -> anyhow::Result<(Worked, Figures)> {
+        let events = (PACED_PER_S * PACED_S).to_string();
+        let (per_s, merchants) = (PACED_PER_S.to_string(), merchants.to_string());
+        let paced = ["--events", &events, "--per-s", &per_s, "--merchants", &merchants];
+        let (worked, lag) = self.work(&paced, sick).await?;
+        eprintln!(
+            "  {PACED_PER_S}/s, {merchants} merchants, {} of ten sick: lag p50 {} ms, p99 {} ms",
+            sick.0, lag.lag_p50_ms, lag.lag_p99_ms
+        );
+        Ok((worked, lag))
+    }
+
+    /// A merchant is down; how long its events take once it is back.
+    async fn come_back(&mut self) -> anyhow::Result<Duration> {
+        let data = self.fresh().await?;
+        // Its address, where nobody listens any more.
+        let address = Server::receiver().await?.target.address.clone();
+        let (url, events) = (format!("http://{address}/hook"), DOWN_EVENTS.to_string());
+        let linger_s = (DOWN + PATIENCE).as_secs().to_string();
+        let worker = ["worker", "--database", &data.url, "--url", &url];
+        let worker = [&worker[..], &["--events", &events, "--linger-s", &linger_s]].concat();
+        let back = async {
+            tokio::time::sleep(DOWN).await;
+            let _receiver = Server::receiver_at(&address).await?;
+            let watch = Clock::system().stopwatch();
+            while call("GET", &address, "/count").await?.parse::<u64>()? < DOWN_EVENTS {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            anyhow::Ok(watch.elapsed())
+        };
+        let taken = tokio::select! {
+            taken = back => taken?,
+            ended = own::<Worked>(&worker) => {
+                ended?;
+                anyhow::bail!("events still wait for a merchant that is back");
+            }
+        };
+        eprintln!("  {DOWN_EVENTS} events after {DOWN:?} of silence: all there after {taken:?}");
+        Ok(taken)
     }
 
     async fn wait_for_the_dead(&mut self, count: u64) -> anyhow::Result<Worked> {
         eprintln!("  {count} events for a merchant that is dead …");
         let (data, count, linger) = (self.fresh().await?, count.to_string(), LINGER_S.to_string());
-        let dead = ["--sick-every", "1", "--sick-url", DEAD_URL, "--linger-s"];
-        let fill = [&["--events", &count][..], &dead, &["0"]].concat();
-        self.work_on(&data, &fill).await?;
+        work_on(&data, &["--events", &count, "--linger-s", "0"], ALL_DEAD).await?;
         // A new process, whose memory is the service's alone.
-        let wait = [&["--events", "0"][..], &dead, &[&linger]].concat();
-        let worked = self.work_on(&data, &wait).await?.0;
+        let wait = ["--events", "0", "--linger-s", &linger];
+        let worked = work_on(&data, &wait, ALL_DEAD).await?.0;
         eprintln!(
             "  memory {:.0} MB before, {:.0} MB with all of them waiting",
             worked.resident_before_bytes as f64 / 1e6,
@@ -155,65 +207,117 @@ impl Bench<'_> {
     }
 }
 
-struct Measured<'a> {
-    args: &'a Args,
+async fn work_on(
+    data: &Data,
+    arguments: &[&str],
+    (tenths, ills): Sick<'_>,
+) -> anyhow::Result<(Worked, Figures)> {
+    let receiver = Server::receiver().await?;
+    let address = &receiver.target.address;
+    let rude = call("GET", address, "/rude-address").await?;
+    let (url, tenths) = (format!("http://{address}/hook"), tenths.to_string());
+    let mut all = ["worker", "--database", &data.url, "--url", &url, "--sick-tenths", &tenths]
+        .map(str::to_owned)
+        .to_vec();
+    all.extend(arguments.iter().map(|&argument| argument.to_owned()));
+    for ill in ills {
+        let url = match ill {
+            Ill::Dead => DEAD_URL.to_owned(),
+            Ill::Hangs => format!("http://{address}/hang"),
+            Ill::HangsUp => format!("http://{rude}/hook"),
+            Ill::IsEndless => format!("http://{address}/endless"),
+        };
+        all.extend(["--sick-url".to_owned(), url]);
+    }
+    let worked = own(&all).await?;
+    let figures = serde_json::from_str(&call("GET", address, "/figures").await?)?;
+    Ok((worked, figures))
+}
+
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Measured {
+    client_alone_per_s: Vec<f64>,
+    delivered_per_s: Vec<f64>,
     ratios: Vec<f64>,
-    backlogs: Vec<f64>,
-    bare: Vec<f64>,
-    delivered: Vec<f64>,
-    drains: Vec<f64>,
+    backlog_ratios: Vec<f64>,
+    drain_ratios: Vec<f64>,
     lag: Figures,
+    /// With many merchants, and with some of them sick.
+    lag_of_many: Figures,
+    lag_beside_sick: Figures,
+    /// What the sick ones cost.
+    sick_bytes: i64,
+    /// From the moment a merchant is back to its last event.
+    back_after_s: f64,
     waiting: Option<Worked>,
 }
 
-impl Measured<'_> {
-    fn markdown(&self) -> String {
-        let title = format!("webhooks on {:?}", self.args.engine).to_lowercase();
+impl Measured {
+    fn markdown(&self, args: &Args) -> String {
+        let title = format!("webhooks on {:?}", args.engine).to_lowercase();
         let mut text = report::heading(&title, "Median of the rounds (smallest–largest).");
-        let row = |values: &[f64], digits: usize| {
+        let spread = |values: &[f64], digits: usize| {
             let Spread { median, min, max } = Spread::of(values.to_vec());
             format!("{median:.digits$} ({min:.digits$}–{max:.digits$})")
         };
+        let lag = |lag: &Figures| {
+            let Figures { lag_p50_ms, lag_p99_ms, lag_max_ms, .. } = lag;
+            format!("p50 {lag_p50_ms} ms, p99 {lag_p99_ms} ms, most {lag_max_ms} ms")
+        };
         text += "| | figure | goal |\n|---|---|---|\n";
-        text += &format!("| client alone, events/s | {} | |\n", row(&self.bare, 0));
-        text += &format!("| confirmed and delivered, events/s | {} | |\n", row(&self.delivered, 0));
-        text += &format!("| × client alone | {} | 0.5 |\n", row(&self.ratios, 2));
-        text += &format!(
-            "| delivered from a backlog, × client alone | {} | |\n",
-            row(&self.backlogs, 2)
+        let mut row = |what: &str, figure: &str, goal: &str| {
+            text += &format!("| {what} | {figure} | {goal} |\n");
+        };
+        row("client alone, events/s", &spread(&self.client_alone_per_s, 0), "");
+        row("confirmed and delivered, events/s", &spread(&self.delivered_per_s, 0), "");
+        row("× client alone", &spread(&self.ratios, 2), "0.5");
+        row("delivered from a backlog, × client alone", &spread(&self.backlog_ratios, 2), "");
+        row(
+            &format!(
+                "drained for the healthy of {MERCHANTS} merchants while a fifth hang, × none hanging"
+            ),
+            &spread(&self.drain_ratios, 2),
+            "0.9",
         );
-        text += &format!(
-            "| rate of the healthy of {MERCHANTS} merchants while every fifth hangs, × none hanging | {} | 0.9 |\n",
-            row(&self.drains, 2)
+        row(&format!("commit to arrival at {PACED_PER_S} events/s"), &lag(&self.lag), "p99 250 ms");
+        row(&format!("the same, {MERCHANTS} merchants"), &lag(&self.lag_of_many), "");
+        row(
+            "the same for the healthy, while 20 % hang, 10 % hang up and 10 % answer without end",
+            &lag(&self.lag_beside_sick),
+            "p99 at most a tenth longer",
         );
-        text += &format!(
-            "| commit to arrival at {PACED_PER_S} events/s | p50 {} ms, p99 {} ms, most {} ms | p99 250 ms |\n",
-            self.lag.lag_p50_ms, self.lag.lag_p99_ms, self.lag.lag_max_ms
+        row(
+            "memory that the sick cost",
+            &format!("{:.0} MB", self.sick_bytes as f64 / 1e6),
+            "32 MB",
+        );
+        row(
+            &format!(
+                "{DOWN_EVENTS} events of a merchant that was down for {} s, once it is back",
+                DOWN.as_secs()
+            ),
+            &format!("{:.1} s", self.back_after_s),
+            "30 s",
         );
         if let Some(worked) = &self.waiting {
-            let grown = worked.resident_after_bytes as f64 - worked.resident_before_bytes as f64;
-            text += &format!(
-                "| memory grown with {} events waiting for a dead merchant | {:.0} MB ({:.0} to {:.0}) | 32 MB |\n",
-                self.args.waiting,
-                grown / 1e6,
-                worked.resident_before_bytes as f64 / 1e6,
-                worked.resident_after_bytes as f64 / 1e6
+            let mb = |bytes: u64| bytes as f64 / 1e6;
+            let (before, after) =
+                (mb(worked.resident_before_bytes), mb(worked.resident_after_bytes));
+            row(
+                &format!("memory grown with {} events waiting for a dead merchant", args.waiting),
+                &format!("{:.0} MB ({before:.0} to {after:.0})", after - before),
+                "32 MB",
             );
         }
         text
     }
-
-    fn json(&self) -> Value {
-        json!({
-            "clientAlonePerS": self.bare, "backlogRatios": self.backlogs, "deliveredPerS": self.delivered, "ratios": self.ratios,
-            "drainRatios": self.drains, "lag": self.lag, "waiting": self.waiting,
-        })
-    }
 }
 
 /// Runs a part of this program in a process of its own.
-async fn own<T: DeserializeOwned>(arguments: &[&str]) -> anyhow::Result<T> {
-    let output = Command::new(own_directory()?.join("svc-bench")).args(arguments).output().await?;
+async fn own<T: DeserializeOwned>(arguments: &[impl AsRef<OsStr>]) -> anyhow::Result<T> {
+    let mut command = Command::new(own_directory()?.join("svc-bench"));
+    let output = command.args(arguments).kill_on_drop(true).output().await?;
     serde_json::from_slice(&output.stdout)
         .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())
 }

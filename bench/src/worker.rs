@@ -10,8 +10,8 @@ use svc_service::app::App;
 use svc_service::config::Config;
 use svc_service::credentials;
 use svc_service::domain::{
-    About, AdditionalInfo, ApplicationId, ExternalTransactionId, Kwanza, Label, Notice, Order,
-    PayerId, Quantity, Terms, Word,
+    About, AdditionalInfo, ExternalTransactionId, Kwanza, Label, Notice, PayerId, Quantity,
+    ReferenceNumber, Terms, Word,
 };
 use svc_service::orders::{self, OrderRequest};
 use svc_service::store::{Application, Database};
@@ -37,17 +37,18 @@ pub(crate) struct Args {
     /// Confirm everything before the dispatcher starts, and measure delivery alone
     #[arg(long)]
     backlog: bool,
-    /// Every n-th merchant's events go to --sick-url
+    /// So many tenths of the merchants are sick: their events go to one --sick-url after the other
+    #[arg(long, default_value_t = 0)]
+    sick_tenths: u64,
     #[arg(long)]
-    sick_every: Option<u64>,
-    #[arg(long, default_value = "")]
-    sick_url: String,
+    sick_url: Vec<String>,
     /// Wait for healthy events to arrive; without it, only for so many seconds of dispatching
     #[arg(long)]
     linger_s: Option<u64>,
 }
 
 const CONFIRMING: u64 = 256;
+const AMOUNT: i64 = 15_000;
 
 /// What the worker found out about itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -133,10 +134,10 @@ async fn create_orders(
     app: &App,
     args: &Args,
     merchants: &[Arc<Application>],
-) -> anyhow::Result<Vec<(bool, (ApplicationId, ExternalTransactionId))>> {
+) -> anyhow::Result<Vec<(bool, ReferenceNumber)>> {
     let healthy = Arc::new(terms(app, &args.url)?);
-    let sick =
-        if args.sick_url.is_empty() { None } else { Some(Arc::new(terms(app, &args.sick_url)?)) };
+    let sick = args.sick_url.iter().map(|url| terms(app, url).map(Arc::new));
+    let sick = sick.collect::<anyhow::Result<Vec<_>>>()?;
     let creating: Vec<_> = (0..CONFIRMING)
         .map(|lot| {
             let (app, args, merchants) = (app.clone(), args.clone(), merchants.to_vec());
@@ -145,19 +146,19 @@ async fn create_orders(
                 let mut created = Vec::new();
                 for number in (lot..args.events).step_by(CONFIRMING as usize) {
                     let merchant = number % args.merchants;
-                    let is_sick = args.sick_every.is_some_and(|every| merchant % every == 0);
-                    let terms = sick.as_ref().filter(|_| is_sick).unwrap_or(&healthy);
+                    let tenth = merchant % 10;
+                    let is_sick = tenth < args.sick_tenths;
+                    let terms = if is_sick { &sick[tenth as usize % sick.len()] } else { &healthy };
                     let application = Arc::clone(&merchants[merchant as usize]);
                     let id = ExternalTransactionId::parse(order_id(1, number))?;
-                    let key = (application.id, id.clone());
                     let request = OrderRequest {
                         application,
                         external_transaction_id: id,
                         terms: (**terms).clone(),
                         request_id: "bench".into(),
                     };
-                    orders::create(&app, request).await?;
-                    created.push((is_sick, key));
+                    let order = orders::create(&app, request).await?.order;
+                    created.push((is_sick, order.reference_number));
                 }
                 anyhow::Ok(created)
             })
@@ -178,14 +179,14 @@ async fn create_orders(
 async fn confirm_orders(
     app: &App,
     args: &Args,
-    orders: Vec<(bool, (ApplicationId, ExternalTransactionId))>,
+    orders: Vec<(bool, ReferenceNumber)>,
 ) -> anyhow::Result<()> {
     if let Some(per_s) = args.per_s {
         let mut pace = tokio::time::interval(Duration::from_secs_f64(1.0 / per_s as f64));
         let mut confirming = tokio::task::JoinSet::new();
-        for (_, key) in orders {
+        for (_, order) in orders {
             pace.tick().await;
-            confirming.spawn(confirm(app.clone(), key));
+            confirming.spawn(confirm(app.clone(), order));
         }
         while let Some(confirmed) = confirming.join_next().await {
             confirmed??;
@@ -198,8 +199,8 @@ async fn confirm_orders(
         .map(|_| {
             let (app, orders, next) = (app.clone(), Arc::clone(&orders), Arc::clone(&next));
             tokio::spawn(async move {
-                while let Some((_, key)) = orders.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    confirm(app.clone(), key.clone()).await?;
+                while let Some((_, order)) = orders.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    confirm(app.clone(), order.clone()).await?;
                 }
                 anyhow::Ok(())
             })
@@ -211,15 +212,13 @@ async fn confirm_orders(
     Ok(())
 }
 
-/// Read, decide, commit: as a rail's notification does it.
-async fn confirm(app: App, key: (ApplicationId, ExternalTransactionId)) -> anyhow::Result<()> {
-    let order: Order =
-        app.store.order_by_external_id(key.0, key.1).await?.context("a stored order")?;
+/// A rail's notification: read, decide, commit.
+async fn confirm(app: App, order: ReferenceNumber) -> anyhow::Result<()> {
     let notice = Notice {
         rail: "bench".into(),
-        rail_payment_id: order.reference_number.as_str().to_owned(),
-        word: Word::Paid(order.terms.amount.into()),
-        about: About::Order(order.reference_number),
+        rail_payment_id: order.as_str().to_owned(),
+        word: Word::Paid(Kwanza::parse(AMOUNT)?.into()),
+        about: About::Order(order),
         raw: Vec::new(),
     };
     orders::settle(&app, notice, "bench").await?;
@@ -234,7 +233,7 @@ pub(crate) fn terms(app: &App, webhook_url: &str) -> anyhow::Result<Terms> {
     Ok(Terms {
         payer_id: PayerId::parse("user-1".to_owned())?,
         name: Label::parse("Livro de receitas".to_owned())?,
-        amount: Kwanza::parse(15_000)?,
+        amount: Kwanza::parse(AMOUNT)?,
         quantity: Quantity::parse(1)?,
         additional_info: AdditionalInfo::parse(&info.to_string(), &app.url_rules)?,
     })

@@ -1,7 +1,7 @@
 // A real `svc demo` on a free port of its own, with a directory and a clock nobody else uses.
 
 import { execFile, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -41,7 +41,9 @@ export async function startService({ seed } = {}) {
       child.kill("SIGTERM");
       const code = await ended;
       if (code !== 0) throw new Error(`svc ended with ${code}\n${log}`);
-      rmSync(data, { recursive: true, force: true });
+      // ./test searches what is left for secrets.
+      if (process.env.SVC_TEST_KEEP) writeFileSync(join(data, "log"), log);
+      else rmSync(data, { recursive: true, force: true });
     },
   };
 }

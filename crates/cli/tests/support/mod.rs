@@ -19,7 +19,7 @@ use serde_json::Value;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(5);
 
-/// A directory of one test, removed with everything in it.
+/// A directory of one test, removed with everything in it unless somebody wants to look at it.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -39,8 +39,15 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        if !is_kept() {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
     }
+}
+
+/// ./test searches what is left for secrets.
+fn is_kept() -> bool {
+    std::env::var_os("SVC_TEST_KEEP").is_some()
 }
 
 /// A database and the folder of its test.
@@ -152,9 +159,13 @@ impl Service {
                 let _ = sender.send(line);
             }
         });
+        let log = std::env::temp_dir().join(format!("svc-test-log-{}", child.id()));
         let stderr = std::thread::spawn(move || {
             let mut text = Vec::new();
             let _ = stderr.read_to_end(&mut text);
+            if is_kept() {
+                let _ = std::fs::write(log, &text);
+            }
             String::from_utf8_lossy(&text).into_owned()
         });
         Self { child, first_line: String::new(), lines, stderr: Some(stderr) }

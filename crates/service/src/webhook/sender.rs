@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
 use super::guard::{Guard, GuardError};
+use super::lanes::IN_FLIGHT_MAX;
 use crate::config::WebhookConfig;
 use crate::domain::UrlRules;
 use crate::faults;
@@ -26,7 +27,8 @@ use crate::faults;
 pub(super) const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-const IDLE_CONNECTIONS_MAX: usize = 64;
+/// To one host. Many merchants may share it: none of their connections is closed only to be opened anew.
+const IDLE_CONNECTIONS_MAX: usize = IN_FLIGHT_MAX;
 /// Read of an answer at most; whatever follows is not waited for.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 /// Kept of an answer, for those who look.

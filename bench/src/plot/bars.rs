@@ -1,23 +1,15 @@
-//! The reports as one picture: each figure as a bar against its baseline, with its goal.
+//! Each figure as a bar against its baseline, with its goal.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::Context;
 use serde_json::Value;
 
+use super::{head, read};
 use crate::report::Spread;
 
-#[derive(clap::Args)]
-pub(crate) struct Args {
-    #[arg(long, default_value = "bench/reports")]
-    reports: PathBuf,
-    #[arg(long, default_value = "docs/images/benchmarks.svg")]
-    to: PathBuf,
-}
-
 /// What is drawn: its name, the report, where its ratios are, and the goal.
-const BARS: [(&str, &str, Ratios, f64); 9] = [
+const BARS: [(&str, &str, Ratios, f64); 7] = [
     ("create, SQLite", "create-sqlite", Ratios::AgainstBare, 0.5),
     ("create, PostgreSQL", "create-postgres", Ratios::AgainstPgbench, 1.5),
     ("query, SQLite", "query-sqlite", Ratios::AgainstBare, 0.6),
@@ -25,25 +17,20 @@ const BARS: [(&str, &str, Ratios, f64); 9] = [
     ("token", "token", Ratios::AgainstBare, 0.6),
     ("webhooks, SQLite", "webhook-sqlite", Ratios::Listed("ratios"), 0.5),
     ("webhooks, PostgreSQL", "webhook-postgres", Ratios::Listed("ratios"), 0.5),
-    ("create, 2 million orders, SQLite", "growth-sqlite", Ratios::Grown("create"), 0.8),
-    ("create, 2 million orders, PostgreSQL", "growth-postgres", Ratios::Grown("create"), 0.8),
 ];
 
 enum Ratios {
     AgainstBare,
     AgainstPgbench,
     Listed(&'static str),
-    Grown(&'static str),
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+pub(super) fn draw(reports: &Path) -> anyhow::Result<String> {
     let mut bars = Vec::new();
     for (name, report, ratios, goal) in &BARS {
-        let path = args.reports.join(report).with_extension("json");
-        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        bars.push((*name, spread(&serde_json::from_str(&text)?, ratios), *goal));
+        bars.push((*name, spread(&read(reports, report)?, ratios), *goal));
     }
-    write_picture(&args.to, &bars)
+    picture(&bars)
 }
 
 fn spread(report: &Value, ratios: &Ratios) -> Spread {
@@ -66,7 +53,6 @@ fn spread(report: &Value, ratios: &Ratios) -> Spread {
             each(rates(&report["sides"], "svc"), numbers(&report["pgbenchInsertsPerS"]))
         }
         Ratios::Listed(key) => numbers(&report[*key]),
-        Ratios::Grown(name) => each(rates(&report["many"], name), rates(&report["few"], name)),
     })
 }
 
@@ -76,14 +62,9 @@ const LEFT: f64 = 260.0;
 /// A ratio of one is so wide.
 const ONE: f64 = 220.0;
 
-fn write_picture(path: &Path, bars: &[(&str, Spread, f64)]) -> anyhow::Result<()> {
+fn picture(bars: &[(&str, Spread, f64)]) -> anyhow::Result<String> {
     let height = ROW * (bars.len() as f64 + 2.0);
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
-         font-family=\"system-ui, sans-serif\" font-size=\"13\" role=\"img\">\n\
-         <title>Each figure against its baseline of the same run</title>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
-    );
+    let mut svg = head("Each figure against its baseline of the same run", WIDTH, height);
     for (row, (name, Spread { median, min, max }, goal)) in bars.iter().enumerate() {
         let y = ROW * (row as f64 + 0.6);
         let middle = y + 11.0;
@@ -124,5 +105,5 @@ fn write_picture(path: &Path, bars: &[(&str, Spread, f64)]) -> anyhow::Result<()
         "<text x=\"{LEFT}\" y=\"{}\" fill=\"#6b6258\">Bar: median. Line: smallest to largest round. Dashes: the goal.</text>\n</svg>",
         height - 14.0
     )?;
-    Ok(std::fs::write(path, svg)?)
+    Ok(svg)
 }
