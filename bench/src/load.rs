@@ -36,6 +36,9 @@ pub(crate) struct Args {
     /// Makes the ids of this run differ from those of other runs
     #[arg(long)]
     seed: u64,
+    /// The number of the first id
+    #[arg(long, default_value_t = 0)]
+    first: u64,
     /// Query ids from 0 to this
     #[arg(long, default_value_t = 0)]
     stored: u64,
@@ -57,8 +60,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let target: Target = serde_json::from_str(&args.target)?;
     let shared = Arc::new(Shared {
         requests: Requests::new(args.scenario, &target, args.seed, args.stored),
-        next: AtomicU64::new(0),
-        limit: args.requests.unwrap_or(u64::MAX),
+        next: AtomicU64::new(args.first),
+        limit: args.requests.map_or(u64::MAX, |count| args.first + count),
         counting: AtomicBool::new(args.warm_up_s == 0.0),
         stopping: AtomicBool::new(false),
     });

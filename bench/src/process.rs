@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use rusqlite::Connection;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -56,6 +57,15 @@ impl Data {
 }
 
 impl Data {
+    pub(crate) async fn count_orders(&self) -> anyhow::Result<u64> {
+        let sql = "select count(*) from orders";
+        let Some(path) = self.url.strip_prefix("sqlite:") else {
+            return Ok(psql(&self.url, sql).await?.parse()?);
+        };
+        let count = Connection::open(path)?.query_row(sql, [], |row| row.get::<_, i64>(0))?;
+        Ok(u64::try_from(count)?)
+    }
+
     /// Where SQLite's files are.
     pub(crate) fn directory(&self) -> anyhow::Result<&Path> {
         self.directory.as_deref().context("only SQLite has a directory")

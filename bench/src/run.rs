@@ -1,5 +1,7 @@
 //! One scenario: rounds of baseline and service, one after the other, on the same machine.
 
+use std::ops::Range;
+
 use anyhow::{Context, bail};
 use serde::Serialize;
 use tokio::process::Command;
@@ -80,20 +82,17 @@ async fn service(
     let data = Data::fresh(args.engine, &format!("{round}_{}", more.len())).await?;
     let server = Server::svc(&data, more).await?;
     if scenario == Scenario::Query {
-        fill(&server.target, 0, STORED).await?;
+        fill(&server.target, 0..STORED).await?;
     }
     measure(name, scenario, &server, args, round).await
 }
 
-/// Stores orders `from` to `to` of seed 0.
-pub(crate) async fn fill(target: &Target, seed: u64, count: u64) -> anyhow::Result<Outcome> {
-    let count = count.to_string();
-    generate(
-        Scenario::Create,
-        target,
-        &["--connections", "128", "--requests", &count, "--seed", &seed.to_string()],
-    )
-    .await
+/// Stores the orders of these numbers, of seed 0.
+pub(crate) async fn fill(target: &Target, numbers: Range<u64>) -> anyhow::Result<Outcome> {
+    let (first, count) = (numbers.start.to_string(), (numbers.end - numbers.start).to_string());
+    let arguments =
+        ["--connections", "128", "--seed", "0", "--first", &first, "--requests", &count];
+    generate(Scenario::Create, target, &arguments).await
 }
 
 async fn measure(

@@ -14,7 +14,7 @@ use svc_service::domain::{
     ReferenceNumber, Terms, Word,
 };
 use svc_service::orders::{self, OrderRequest};
-use svc_service::store::{Application, Database};
+use svc_service::store::{Application, Database, Received};
 use svc_service::webhook::Dispatcher;
 
 use crate::target::order_id;
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long)]
     backlog: bool,
     /// So many tenths of the merchants are sick: their events go to one --sick-url after the other
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, requires = "sick_url")]
     sick_tenths: u64,
     #[arg(long)]
     sick_url: Vec<String>,
@@ -49,6 +49,8 @@ pub(crate) struct Args {
 
 const CONFIRMING: u64 = 256;
 const AMOUNT: i64 = 15_000;
+/// Longer than any measurement: only a fault makes one wait for it.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What the worker found out about itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -221,7 +223,8 @@ async fn confirm(app: App, order: ReferenceNumber) -> anyhow::Result<()> {
         about: About::Order(order),
         raw: Vec::new(),
     };
-    orders::settle(&app, notice, "bench").await?;
+    let received = orders::settle(&app, notice, "bench").await?;
+    anyhow::ensure!(received == Received::Confirmed, "{received:?}");
     Ok(())
 }
 
@@ -241,10 +244,13 @@ pub(crate) fn terms(app: &App, webhook_url: &str) -> anyhow::Result<Terms> {
 
 async fn until_received(url: &str, count: u64) -> anyhow::Result<()> {
     let (address, _) = url.trim_start_matches("http://").split_once('/').context("a path")?;
-    while call("GET", address, "/count").await?.parse::<u64>()? < count {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    Ok(())
+    let all_there = async {
+        while call("GET", address, "/count").await?.parse::<u64>()? < count {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(PATIENCE, all_there).await.context("events did not arrive")?
 }
 
 fn resident_bytes() -> anyhow::Result<u64> {

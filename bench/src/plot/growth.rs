@@ -41,7 +41,8 @@ pub(super) fn draw(reports: &Path) -> anyhow::Result<String> {
         head("Rates with more and more orders stored, against ten thousand", WIDTH, HEIGHT);
     write_axes(&mut svg)?;
     for (place, (name, report, call, colour)) in LINES.into_iter().enumerate() {
-        let points = points(&read(reports, report)?, call).context(report)?;
+        let points = points(&read(reports, report)?, call)
+            .with_context(|| format!("{report} has no steps: measure it again"))?;
         let path: Vec<_> = points
             .iter()
             .map(|(orders, left)| format!("{:.1},{:.1}", x(*orders), y(*left)))

@@ -18,8 +18,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    std::fs::write(args.to.join("benchmarks.svg"), bars::draw(&args.reports)?)?;
-    std::fs::write(args.to.join("growth.svg"), growth::draw(&args.reports)?)?;
+    let (bars, growth) = (bars::draw(&args.reports)?, growth::draw(&args.reports)?);
+    std::fs::write(args.to.join("benchmarks.svg"), bars)?;
+    std::fs::write(args.to.join("growth.svg"), growth)?;
     Ok(())
 }
 

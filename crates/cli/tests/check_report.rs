@@ -135,4 +135,5 @@ fn the_secret_is_read_from_a_file_and_printed_nowhere() {
             assert!(!text.contains(&SECRET[6..]), "the secret is in {text}");
         }
     }
+    std::fs::remove_file(&file).expect("nobody finds it later");
 }

@@ -11,8 +11,9 @@ use crate::settings::Settings;
 const DISK_BYTES_LOW: u64 = 1024 * 1024 * 1024;
 /// Not even the log of the database fits any more.
 const DISK_BYTES_MIN: u64 = 128 * 1024 * 1024;
-/// Beside the connections of callers: the database, webhooks, files.
-const FILES_SPARE: u64 = 1_024;
+/// Beside the connections of callers: the database, webhooks under way, connections kept for the next ones,
+/// files.
+const FILES_SPARE: u64 = 4_096;
 
 pub(super) fn examine(settings: &Settings) -> Vec<Check> {
     let mut checks = Vec::new();
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_limit_below_the_connections_is_told() {
-        assert_eq!(files(Some(11_024), 10_000).state, State::Ok);
+        assert_eq!(files(Some(14_096), 10_000).state, State::Ok);
         assert_eq!(files(None, 10_000).state, State::Ok);
         let told = files(Some(1_024), 10_000);
         assert_eq!(told.state, State::Warning);

@@ -2,7 +2,7 @@
 
 use tokio_postgres::NoTls;
 
-use crate::running::unique;
+use crate::running::{is_kept, unique};
 
 pub(crate) struct Postgres {
     server: String,
@@ -26,7 +26,9 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        execute(&self.server, &format!("drop database if exists {} with (force)", self.name));
+        if !is_kept() {
+            execute(&self.server, &format!("drop database if exists {} with (force)", self.name));
+        }
     }
 }
 

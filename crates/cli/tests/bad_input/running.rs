@@ -122,6 +122,8 @@ impl Running {
             assert!(ended.is_none(), "svc ended at once: {}", running.log());
             first_line(&printed)
         });
+        // A demo tells its secrets there.
+        std::fs::remove_file(&printed).expect("a file in our own directory");
         running.address = running.find_address();
         running
     }
@@ -173,7 +175,12 @@ pub(crate) fn unique() -> String {
     format!("{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Removed when dropped.
+/// ./test searches what is left for secrets.
+pub(crate) fn is_kept() -> bool {
+    std::env::var_os("SVC_TEST_KEEP").is_some()
+}
+
+/// Removed when dropped, unless it is kept.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -190,8 +197,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // ./test searches what is left for secrets.
-        if std::env::var_os("SVC_TEST_KEEP").is_none() {
+        if !is_kept() {
             let _ = std::fs::remove_dir_all(&self.0);
         }
     }

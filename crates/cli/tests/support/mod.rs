@@ -5,7 +5,8 @@
 pub(crate) mod http;
 pub(crate) mod merchant;
 
-use std::io::{BufRead, BufReader, Read};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,7 +47,7 @@ impl Drop for Folder {
 }
 
 /// ./test searches what is left for secrets.
-fn is_kept() -> bool {
+pub(crate) fn is_kept() -> bool {
     std::env::var_os("SVC_TEST_KEEP").is_some()
 }
 
@@ -160,11 +161,13 @@ impl Service {
             }
         });
         let log = std::env::temp_dir().join(format!("svc-test-log-{}", child.id()));
+        let mut log = is_kept().then(|| File::create(log).expect("a log can be kept"));
         let stderr = std::thread::spawn(move || {
-            let mut text = Vec::new();
-            let _ = stderr.read_to_end(&mut text);
-            if is_kept() {
-                let _ = std::fs::write(log, &text);
+            let (mut text, mut part) = (Vec::new(), [0; 4_096]);
+            while let Ok(count @ 1..) = stderr.read(&mut part) {
+                text.extend(&part[..count]);
+                // At once: who is killed is not waited for.
+                let _ = log.as_mut().map(|log| log.write_all(&part[..count]));
             }
             String::from_utf8_lossy(&text).into_owned()
         });

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio_postgres::NoTls;
 
-use crate::support::{Folder, Place};
+use crate::support::{Folder, Place, is_kept};
 
 /// A PostgreSQL database of one test, dropped afterwards.
 pub(crate) struct FreshDatabase {
@@ -34,7 +34,9 @@ impl FreshDatabase {
 
 impl Drop for FreshDatabase {
     fn drop(&mut self) {
-        let _ = execute(&self.server, &format!("drop database {} with (force)", self.name));
+        if !is_kept() {
+            let _ = execute(&self.server, &format!("drop database {} with (force)", self.name));
+        }
     }
 }
 

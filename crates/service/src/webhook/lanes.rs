@@ -9,7 +9,7 @@ use super::breaker::Breaker;
 use crate::domain::{ApplicationId, Lane};
 use crate::store::{Claimed, LeaseToken, Want};
 
-/// Requests under way in all: what a node has sockets and memory for.
+/// Requests under way in all: what a node has memory for.
 pub(super) const IN_FLIGHT_MAX: usize = 512;
 /// Of one application, however many hosts it sends us to.
 const APPLICATION_MAX: usize = 128;

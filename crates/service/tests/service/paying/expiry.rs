@@ -1,6 +1,7 @@
 //! Expiry in two phases: no longer offered, and after a grace for money on its way cancelled
 //! (rails.md 4).
 
+use jiff::SignedDuration;
 use svc_service::domain::*;
 use svc_service::orders::{self, Choice, PayError};
 use svc_service::store::Received;
@@ -132,7 +133,6 @@ async fn a_long_reference_outlives_the_day_of_an_order_without_one(database: Tes
     assert_eq!(paying.timeline(&order, month_s + 60).await, expected);
 }
 
-/// More of them than are taken from the store at once.
 async fn deadlines_of_one_moment_are_all_kept(database: TestDatabase) {
     let paying = TestPaying::start(database).await;
     let mut referenced = Vec::new();
@@ -150,10 +150,12 @@ async fn deadlines_of_one_moment_are_all_kept(database: TestDatabase) {
         assert_eq!(paying.stands(order).await, ("expired", "CAN"));
         assert_eq!(paying.events(order).await, ["PEN", "CAN"]);
     }
+    // More of them than are taken from the store at once.
     for number in 0..300 {
         paying.order(&format!("bare_{number}"), 15_000).await;
     }
-    paying.pass_s(86_400).await;
+    paying.app.clock.advance(SignedDuration::from_hours(25));
+    orders::run_due(&paying.app).await.unwrap();
     assert_eq!(paying.database.count("orders where status = 'CAN'").await, 320);
     assert_eq!(paying.database.count("outbox where status = 'CAN'").await, 320);
 }
