@@ -99,6 +99,6 @@ mod tests {
         assert_eq!(files(None, 10_000).state, State::Ok);
         let told = files(Some(1_024), 10_000);
         assert_eq!(told.state, State::Warning);
-        assert!(told.fix.is_some_and(|fix| fix.contains("LimitNOFILE=11024")));
+        assert!(told.fix.is_some_and(|fix| fix.contains("LimitNOFILE=14096")));
     }
 }
