@@ -225,11 +225,12 @@ fn refused(app: &App, refusal: &Refusal, headers: &HeaderMap, request_id: String
     respond(status, &RefusalPage { bare, title, text, request_id }, headers)
 }
 
-/// A fragment of a page that is open cannot be led away: its script is told to go.
+/// What an open page fetches by itself, a fragment or its stream, cannot be led away: its script is told.
 fn to_sign_in(headers: &HeaderMap, next: &str) -> Response {
     let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
     let address = format!("/console/sign-in?next={next}");
-    if headers.contains_key("hx-request") {
+    let is_stream = headers.get(header::ACCEPT).is_some_and(|accept| accept == "text/event-stream");
+    if is_stream || headers.contains_key("hx-request") {
         let mut response = StatusCode::UNAUTHORIZED.into_response();
         let address = HeaderValue::from_static("/console/sign-in");
         response.headers_mut().insert("hx-redirect", address);

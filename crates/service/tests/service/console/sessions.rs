@@ -127,4 +127,7 @@ async fn a_page_that_refreshes_itself_is_told_where_to_go(database: TestDatabase
     let answer = world.service.call(Method::GET, "/console/orders", &headers, "").await;
     assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
     assert_eq!(answer.header("hx-redirect"), Some("/console/sign-in"));
+    let headers = [("accept", "text/event-stream")];
+    let stream = world.service.call(Method::GET, "/console/live", &headers, "").await;
+    assert_eq!(stream.status, StatusCode::UNAUTHORIZED, "a page would be no stream");
 }
