@@ -216,11 +216,12 @@ async fn work_on(
     let receiver = Server::receiver().await?;
     let address = &receiver.target.address;
     let rude = call("GET", address, "/rude-address").await?;
-    let (url, tenths) = (format!("http://{address}/hook"), tenths.to_string());
-    let mut all = ["worker", "--database", &data.url, "--url", &url, "--sick-tenths", &tenths]
-        .map(str::to_owned)
-        .to_vec();
+    let url = format!("http://{address}/hook");
+    let mut all = ["worker", "--database", &data.url, "--url", &url].map(str::to_owned).to_vec();
     all.extend(arguments.iter().map(|&argument| argument.to_owned()));
+    if tenths > 0 {
+        all.extend(["--sick-tenths".to_owned(), tenths.to_string()]);
+    }
     for ill in ills {
         let url = match ill {
             Ill::Dead => DEAD_URL.to_owned(),

@@ -1,4 +1,4 @@
-//! What is left of the rate as orders are stored: a line for each engine and call.
+//! What is left of the rate as orders are stored: a line for each call.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,14 +9,12 @@ use serde_json::Value;
 use super::{head, read};
 
 /// What is drawn: its name, the report, the call, and its colour.
-const LINES: [(&str, &str, &str, &str); 4] = [
+const LINES: [(&str, &str, &str, &str); 2] = [
     ("create, SQLite", "growth-sqlite", "create", "#b4531f"),
-    ("query, SQLite", "growth-sqlite", "query", "#d99a2b"),
-    ("create, PostgreSQL", "growth-postgres", "create", "#1f5fb4"),
-    ("query, PostgreSQL", "growth-postgres", "query", "#2e7d4f"),
+    ("query, SQLite", "growth-sqlite", "query", "#1f5fb4"),
 ];
 
-const WIDTH: f64 = 800.0;
+const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 340.0;
 /// The field of the lines.
 const LEFT: f64 = 50.0;
@@ -53,10 +51,11 @@ pub(super) fn draw(reports: &Path) -> anyhow::Result<String> {
             path.join(" ")
         )?;
         let (text_x, text_y) = (x(1e7) + 14.0, 40.0 + place as f64 * 22.0);
-        let left = points.last().map_or(f64::NAN, |(_, left)| *left);
+        let (orders, left) = points.last().copied().context("no steps")?;
         writeln!(
             svg,
-            "<text x=\"{text_x}\" y=\"{text_y}\" fill=\"{colour}\">{name}: {left:.2} ×</text>"
+            "<text x=\"{text_x}\" y=\"{text_y}\" fill=\"{colour}\">{name}: {left:.2} × at {:.0} million</text>",
+            orders / 1e6
         )?;
     }
     svg += "</svg>\n";
