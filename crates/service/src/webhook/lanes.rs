@@ -188,7 +188,8 @@ impl Lanes {
         for want in wants {
             let Some(state) = self.known.get_mut(&want.lane) else { continue };
             let full = counts.get(&want.lane) == Some(&want.most);
-            state.waiting = full;
+            // Queued again meanwhile: somebody rang after the claim had looked.
+            state.waiting = full || state.place != Place::Nowhere;
             state.catching_up &= full;
             if full {
                 self.queue(want.lane);
@@ -388,6 +389,27 @@ mod tests {
         assert_eq!(turn(&mut lanes, at(0), instant), 0, "it is paused");
         lanes.ended(&lane(), true, at(10));
         assert!(turn(&mut lanes, at(10), instant) > 0, "it answers again");
+    }
+
+    #[test]
+    fn an_event_that_comes_during_a_claim_is_not_left_to_the_next_look() {
+        let (mut lanes, instant) = (Lanes::default(), some_instant());
+        lanes.notice(lane());
+        assert_eq!(turn(&mut lanes, at(0), instant), 4);
+        lanes.ended(&lane(), true, at(0));
+        let wants = lanes.wants(at(0));
+        lanes.notice(lane());
+        let events = (1..wants[0].most as u8).map(event).collect();
+        lanes.claimed(wants, events, &LeaseToken::assign([0; 16]), instant);
+        lanes.sends(at(0), instant);
+        assert!(lanes.wants(at(0)).is_empty(), "it has enough for now");
+        let mut asked = false;
+        while lanes.in_flight() > 0 && !asked {
+            lanes.ended(&lane(), true, at(0));
+            lanes.sends(at(0), instant);
+            asked = !lanes.wants(at(0)).is_empty();
+        }
+        assert!(asked, "the event waits for a look");
     }
 
     #[test]
