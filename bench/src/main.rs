@@ -5,6 +5,7 @@ mod bare;
 mod console;
 mod drill;
 mod growth;
+mod hiccups;
 mod load;
 mod merchant;
 mod partner;
