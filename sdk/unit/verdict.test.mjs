@@ -19,7 +19,7 @@ test("each situation has one end", () => {
     [view("expired", "CAN"), true, true, "cancel"],
     [view("choose", "PEN"), false, false, undefined],
     [view("choose", "PEN"), true, false, "cancel"],
-    [view("code", "PEN"), true, false, "cancel"],
+    [view("code", "PEN"), true, false, "pending"],
     [view("refused", "PEN"), true, false, "cancel"],
     [view("reference", "PEN", REFERENCE), false, false, undefined],
     [view("reference", "PEN", REFERENCE), true, false, "pending"],

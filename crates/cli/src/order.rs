@@ -6,7 +6,7 @@ use svc_service::app::App;
 use svc_service::domain::{
     Actor, Author, CancelReason, Dossier, PaymentAttempt, Reason, ReferenceNumber,
 };
-use svc_service::orders::{self, Cancelling};
+use svc_service::orders::{self, Cancelling, Found};
 use svc_service::store::AuditRow;
 
 use crate::output;
@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Show(Show),
     /// Cancel a pending order; one that is being paid is cancelled only if that fails
     Cancel(Cancel),
+    /// Say what became of a payment whose rail keeps silent: only once you know it from the rail
+    Answer(Answer),
 }
 
 #[derive(clap::Args)]
@@ -35,6 +37,27 @@ pub(crate) struct Show {
 pub(crate) struct Cancel {
     /// Its referenceNumber
     order: String,
+    /// Who, for the record
+    #[arg(long, default_value = "cli", value_name = "NAME")]
+    operator: String,
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+#[derive(clap::Args)]
+#[group(id = "found", required = true, args = ["paid", "not_paid"])]
+pub(crate) struct Answer {
+    /// Its referenceNumber
+    order: String,
+    /// The full amount arrived: the order is paid
+    #[arg(long)]
+    paid: bool,
+    /// No money moved: the payer may try again
+    #[arg(long)]
+    not_paid: bool,
+    /// How you know, for the record
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
     /// Who, for the record
     #[arg(long, default_value = "cli", value_name = "NAME")]
     operator: String,
@@ -82,6 +105,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Show(args) => show(args).await,
         Command::Cancel(args) => cancel(args).await,
+        Command::Answer(args) => answer(args).await,
     }
 }
 
@@ -116,6 +140,19 @@ async fn cancel(args: Cancel) -> anyhow::Result<()> {
             output::line("The order is being paid; it is cancelled if that fails.");
         }
     }
+    Ok(())
+}
+
+async fn answer(args: Answer) -> anyhow::Result<()> {
+    let Settings { config, database } = args.data.settings()?;
+    let reference = reference(&args.order)?;
+    let app = App::open(config, &database).await?;
+    let by = Author { actor: Actor::Operator(args.operator), request_id: String::new() };
+    let found = if args.paid { Found::Paid } else { Found::NotPaid };
+    orders::answer(&app, &reference, found, &by, &args.reason).await?;
+    let dossier = app.store.dossier(&reference).await?;
+    let status = dossier.map_or("", |dossier| dossier.order.status.code());
+    output::line(format_args!("Noted. The order is {status}."));
     Ok(())
 }
 

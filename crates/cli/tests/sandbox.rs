@@ -203,6 +203,10 @@ fn an_operator_sees_the_story_of_an_order_and_cancels_it(place: &Place) {
     let reference = stage.order("order_1", 15_000);
     stage.sandbox(&["decline", "order_1"]);
     stage.sandbox(&["pending", "order_1"]);
+    let answer =
+        ["order", "answer", &reference, "--not-paid", "--reason", "not in their statement"];
+    let refused = place.svc(&answer);
+    assert!(refused.stderr.contains("no payment of this order is unknown"), "{refused:?}");
     let said = place.svc(&["order", "cancel", &reference, "--operator", "ana"]);
     assert!(said.stdout.contains("The order is CAN."), "{said:?}");
     let shown = place.svc(&["order", "show", &reference, "--json"]).json();

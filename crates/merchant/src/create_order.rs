@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use svc_client::{NewOrder, Urls};
+use svc_client::{Error, NewOrder, Urls};
 
 use crate::Shop;
 use crate::body::read;
@@ -68,9 +68,13 @@ pub(crate) async fn create_order(
         Ok(created) => created,
         Err(fault) => {
             tracing::warn!(order = id, %fault, "the service did not take an order");
-            if let Err(fault) =
-                shop.store.give_up(&id, "the payment service refused", shop.now_ms())
-            {
+            // Only a refusal is sure. What else came of it, a webhook or the safety net tells.
+            let refused = matches!(fault, Error::Refused { .. }) && !fault.is_passing();
+            let told = match refused {
+                true => shop.store.give_up(&id, "the payment service refused", shop.now_ms()),
+                false => Ok(()),
+            };
+            if let Err(fault) = told {
                 return unavailable(&fault);
             }
             let text = "The payment service cannot be reached. Try again in a moment.";

@@ -17,7 +17,7 @@ pub(crate) async fn order_status(State(shop): State<Shop>, Path(id): Path<String
         Ok(None) => return unknown(),
         Err(fault) => return unavailable(&fault),
     };
-    if order.status == PaymentStatus::Pending && order.reference_number.is_some() {
+    if order.status == PaymentStatus::Pending {
         // What the service cannot tell now, it tells by its webhook.
         if let Err(fault) = heal(&shop, &id).await {
             tracing::warn!(order = id, %fault, "the state of an order could not be asked for");

@@ -23,7 +23,8 @@ export function verdict(
   if (paymentStatus === "CON") return "approve";
   if (paymentStatus === "CAN") return "cancel";
   if (!gone) return undefined;
-  if (data.paymentReference) return "pending";
+  // What the payer took along can still be paid.
+  if (data.paymentReference || view.screen === "code") return "pending";
   if (MOVING.includes(view.screen)) return waitedEnough ? "pending" : undefined;
   return "cancel";
 }

@@ -74,6 +74,22 @@ fn a_service_that_refuses_leaves_no_reservation() {
 }
 
 #[test]
+fn a_service_whose_answer_is_lost_may_have_taken_the_order() {
+    let shop = TestShop::open();
+    shop.order();
+    *shop.service.losing.lock().unwrap() = 1_000;
+    let asked = json!({ "items": [{ "id": "livro-receitas", "quantity": 3 }] });
+    assert_eq!(shop.create(&asked).status, 502);
+    *shop.service.losing.lock().unwrap() = 0;
+    let taken = shop.service.created.lock().unwrap().last().unwrap().clone();
+    let id = taken["externalTransactionId"].as_str().unwrap();
+    assert_eq!((shop.status(id).as_str(), shop.stock()), ("PEN", 496));
+    // It was paid after all.
+    assert_eq!(shop.webhook(&event(id, "CON")).status, 200);
+    assert_eq!(shop.status(id), "CON");
+}
+
+#[test]
 fn the_order_is_there_before_the_service_is_asked_for_anything() {
     let shop = TestShop::open();
     let (told, heard) = std::sync::mpsc::channel();

@@ -29,15 +29,23 @@ struct Machine {
     lead_ms: AtomicI64,
     /// How far the wall has leapt from that; 0 while it is believed.
     leapt_ms: AtomicI64,
+    /// The latest time that was told: a wall that is set back is waited for. Ids carry the time, and
+    /// whoever reads events by them must not be told older ones later.
+    told_ms: AtomicI64,
 }
 
 impl Machine {
     fn new() -> Self {
         let lead_ms = AtomicI64::new(wall_ms() - steady_ms());
-        Self { lead_ms, leapt_ms: AtomicI64::new(0) }
+        Self { lead_ms, leapt_ms: AtomicI64::new(0), told_ms: AtomicI64::new(i64::MIN) }
     }
 
     fn now_ms(&self, wall_ms: i64, steady_ms: i64) -> i64 {
+        let now_ms = self.believed_ms(wall_ms, steady_ms);
+        self.told_ms.fetch_max(now_ms, Ordering::AcqRel).max(now_ms)
+    }
+
+    fn believed_ms(&self, wall_ms: i64, steady_ms: i64) -> i64 {
         let believed = self.lead_ms.load(Ordering::Acquire);
         let leap = wall_ms - steady_ms - believed;
         if leap.abs() > LEAP_MAX_MS {
@@ -134,14 +142,17 @@ mod tests {
 
     /// A machine that has run for 7 s when its wall clock says noon.
     fn machine() -> Machine {
-        Machine { lead_ms: AtomicI64::new(NOON - 7_000), leapt_ms: AtomicI64::new(0) }
+        let lead_ms = AtomicI64::new(NOON - 7_000);
+        Machine { lead_ms, leapt_ms: AtomicI64::new(0), told_ms: AtomicI64::new(i64::MIN) }
     }
 
     #[test]
-    fn small_steps_are_followed_both_ways() {
+    fn a_small_step_forward_is_followed_and_one_back_is_waited_for() {
         let machine = machine();
         assert_eq!(machine.now_ms(NOON + 90_000, 7_000), NOON + 90_000);
-        assert_eq!(machine.now_ms(NOON - 90_000, 7_000), NOON - 90_000);
+        assert_eq!(machine.now_ms(NOON - 90_000, 7_000), NOON + 90_000);
+        assert_eq!(machine.now_ms(NOON + 89_000, 186_000), NOON + 90_000);
+        assert_eq!(machine.now_ms(NOON + 91_000, 188_000), NOON + 91_000);
         assert_eq!(machine.leapt_ms.load(Ordering::Acquire), 0);
     }
 

@@ -195,7 +195,9 @@ pub(super) async fn webhook(
 ) -> Result<Response, Refusal> {
     let event = find(&app, &viewer, &id).await?;
     let frame = Frame::new(&app, &viewer, Room::Webhooks);
-    let signed = signed(&app, &event);
+    // Whoever may not send it again is not given what it takes.
+    let may_resend = viewer.may(Permission::ResendWebhooks);
+    let signed = if may_resend { signed(&app, &event) } else { Vec::new() };
     let attempts = app.store.attempts_of(&event.id).await?;
     let queued = event.state == EventState::Queued;
     let body = String::from_utf8_lossy(&event.body).into_owned();
@@ -211,7 +213,7 @@ pub(super) async fn webhook(
         headers: signed,
         next_attempt: if queued { frame.exact_time(event.next_attempt_at) } else { String::new() },
         at: frame.exact_time(event.created_at),
-        may_resend: viewer.may(Permission::ResendWebhooks),
+        may_resend,
         attempts: attempts
             .into_iter()
             .map(|attempt| AttemptView {

@@ -57,6 +57,17 @@ pub enum Deadline {
     Cancel(CancelReason),
 }
 
+/// What becomes of an order whose payer closed the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// Nothing was begun that could still be paid.
+    GiveUp,
+    /// A code may be approved in the wallet until then: look again.
+    Wait { until: Timestamp },
+    /// A reference the payer may have written down, money that may be moving: its own time ends it.
+    Stay,
+}
+
 /// How long to wait before looking again at an order that cannot end yet. What it waits for wakes it
 /// earlier.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
@@ -124,15 +135,18 @@ impl Dossier {
         self.attempts.iter().filter(|attempt| attempt.state == AttemptState::Issued)
     }
 
-    /// Whether closing the window means giving up: nothing is in flight, and no reference was issued
-    /// that the payer may have written down.
-    pub fn may_be_abandoned(&self) -> bool {
+    /// Whether closing the window means giving up.
+    pub fn when_left(&self, now: Timestamp) -> Leaving {
         let reference =
             |attempt: &PaymentAttempt| attempt.instrument.method() == PaymentMethod::BankReference;
-        self.order.status == Status::Pending
-            && self.in_flight().is_none()
-            && !self.is_held()
-            && !self.issued().any(reference)
+        let settled = self.order.status != Status::Pending;
+        if settled || self.in_flight().is_some() || self.is_held() || self.issued().any(reference) {
+            return Leaving::Stay;
+        }
+        match self.issued().map(|code| code.deadline).filter(|until| now < *until).max() {
+            Some(until) => Leaving::Wait { until },
+            None => Leaving::GiveUp,
+        }
     }
 
     /// Two phases: first the order is no longer offered, and after a grace for money on its way it
@@ -141,15 +155,18 @@ impl Dossier {
         if self.order.status != Status::Pending {
             return Err(Refusal::AlreadySettled(self.order.status));
         }
-        let later = |after| now.saturating_add(after).unwrap_or(Timestamp::MAX);
         if self.in_flight().is_some() || self.is_held() {
-            return Ok(Deadline::Wait { until: later(PATIENCE) });
+            let until = now.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX);
+            return Ok(Deadline::Wait { until });
         }
         if let Some(reason) = self.cancel_requested {
             return Ok(Deadline::Cancel(reason));
         }
-        if self.closing_since.is_none() && self.issued().next().is_some() {
-            return Ok(Deadline::Close { until: later(grace) });
+        // An attempt in flight may have kept it waiting, but the grace is of what was issued.
+        let since = self.closing_since.unwrap_or(now);
+        let until = since.saturating_add(grace).unwrap_or(Timestamp::MAX);
+        if self.issued().next().is_some() && now < until {
+            return Ok(Deadline::Close { until });
         }
         Ok(Deadline::Cancel(CancelReason::Expired))
     }

@@ -25,7 +25,7 @@ pub use attempt::{
 pub use bank_reference::{BankReference, NotABankReference};
 pub use chaos::{Chaos, Disturbance};
 pub use destination::{UrlIssue, UrlRules, is_public_address};
-pub use dossier::{ATTEMPTS_MAX, Deadline, Dossier, Opening, PayRefusal};
+pub use dossier::{ATTEMPTS_MAX, Deadline, Dossier, Leaving, Opening, PayRefusal};
 pub use environment::{Environment, PublishableKey, UnknownEnvironment};
 pub use event::{Event, EventId, Lane, payment_event_body, sign, sign_standard};
 pub use ids::{

@@ -1,6 +1,6 @@
 //! Cancelling an order (spec 3): final, and never while money may be moving.
 
-use super::{Landed, commit, stamp, withdraw};
+use super::{Landed, commit, stamp};
 use crate::app::App;
 use crate::domain::{Author, CancelReason, ReferenceNumber, Status};
 use crate::store::StoreError;
@@ -31,13 +31,7 @@ pub async fn cancel(
             return Ok(Cancelling::Settled(status));
         };
         match commit(app, pending.cancel(reason, stamp(app, request))).await? {
-            Landed::Done => {
-                // At a deadline they were withdrawn when the order was closed.
-                if dossier.closing_since.is_none() {
-                    withdraw(app, &dossier, None);
-                }
-                return Ok(Cancelling::Settled(Status::Cancelled));
-            }
+            Landed::Done => return Ok(Cancelling::Settled(Status::Cancelled)),
             Landed::Lost(status) => return Ok(Cancelling::Settled(status)),
             Landed::InFlight => {}
         }

@@ -7,6 +7,7 @@ use super::abandon::abandon;
 use super::expire::expire;
 use super::follow::follow;
 use super::settle;
+use super::withdraw::withdraw;
 use crate::app::App;
 use crate::domain::ReferenceNumber;
 use crate::rails::Rail;
@@ -95,6 +96,10 @@ async fn work_off(app: &App, due: &Due, questions: &mut JoinSet<()>) -> Result<(
             // The effect first: should we end between the two, the notice is a duplicate.
             settle(app, notice.clone(), "").await?;
             app.store.forget_forecast(*id).await
+        }
+        DueWork::Withdrawal { id, reference_number } => {
+            beside(questions, withdraw(app, id, reference_number, due.at).await?);
+            Ok(())
         }
         DueWork::Queue { rail } => {
             beside(questions, read_queue(app, rail, due.at).await?);

@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Cancelling, cancel, withdraw};
+use super::{Cancelling, cancel};
 use crate::app::App;
 use crate::domain::{Author, Deadline, Environment, ReferenceNumber};
 use crate::store::StoreError;
@@ -13,23 +13,35 @@ const GRACE: SignedDuration = SignedDuration::from_mins(10);
 const SANDBOX_GRACE: SignedDuration = SignedDuration::from_secs(5);
 
 pub async fn expire(app: &App, reference: &ReferenceNumber) -> Result<(), StoreError> {
+    let grace = match app.environment {
+        Environment::Sandbox => SANDBOX_GRACE,
+        Environment::Production => GRACE,
+    };
+    expire_after(app, reference, grace).await
+}
+
+/// The same at once, without the grace: what the sandbox calls `expire`.
+pub async fn expire_now(app: &App, reference: &ReferenceNumber) -> Result<(), StoreError> {
+    let now = app.clock.now();
+    app.store.postpone(reference, now, Some(now)).await?;
+    expire_after(app, reference, SignedDuration::ZERO).await
+}
+
+async fn expire_after(
+    app: &App,
+    reference: &ReferenceNumber,
+    grace: SignedDuration,
+) -> Result<(), StoreError> {
     let now = app.clock.now();
     let Some(dossier) = app.store.dossier(reference).await? else { return Ok(()) };
     if now < dossier.order.expires_at {
         return Ok(());
     }
-    let grace = match app.environment {
-        Environment::Sandbox => SANDBOX_GRACE,
-        Environment::Production => GRACE,
-    };
     match dossier.at_deadline(now, grace) {
         Err(_) => Ok(()),
-        Ok(Deadline::Close { until }) => {
-            app.store.postpone(reference, until, Some(now)).await?;
-            withdraw(app, &dossier, None);
-            Ok(())
+        Ok(Deadline::Close { until } | Deadline::Wait { until }) => {
+            app.store.postpone(reference, until, Some(now)).await
         }
-        Ok(Deadline::Wait { until }) => app.store.postpone(reference, until, Some(now)).await,
         Ok(Deadline::Cancel(reason)) => {
             let outcome = cancel(app, reference, reason, &Author::service()).await?;
             if outcome == Cancelling::Waits {
@@ -39,13 +51,6 @@ pub async fn expire(app: &App, reference: &ReferenceNumber) -> Result<(), StoreE
             Ok(())
         }
     }
-}
-
-/// The same at once, without the grace: what the sandbox calls `expire`.
-pub async fn expire_now(app: &App, reference: &ReferenceNumber) -> Result<(), StoreError> {
-    let now = app.clock.now();
-    app.store.postpone(reference, now, Some(now)).await?;
-    expire(app, reference).await
 }
 
 fn later(now: Timestamp) -> Timestamp {

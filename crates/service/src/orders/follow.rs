@@ -80,7 +80,17 @@ impl Question {
             Outcome::Refused(reason) => {
                 app.store.step(refused(&attempt, reason, now)).await.map(drop)
             }
-            Outcome::Unknown => app.store.step(attempt.unknown(now)).await.map(drop),
+            Outcome::Unknown => {
+                let step = attempt.unknown(now);
+                if step.due_at.is_none() {
+                    tracing::error!(
+                        order = attempt.reference_number.as_str(),
+                        rail = attempt.rail,
+                        "a rail kept silent about a payment for a day: find out, then svc order answer"
+                    );
+                }
+                app.store.step(step).await.map(drop)
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The only room that changes an order, one file per verb.
 
 mod abandon;
+mod answer;
 mod cancel;
 mod create;
 mod due;
@@ -9,7 +10,9 @@ mod follow;
 mod pay;
 mod resolve;
 mod settle;
+mod withdraw;
 
+pub use answer::{AnswerError, Found, answer};
 pub use cancel::{Cancelling, cancel};
 pub use create::{CreateError, Creation, OrderRequest, create};
 pub use due::{begin_due, next_due, run_due};
@@ -19,9 +22,7 @@ pub use resolve::{Resolution, ResolveError, resolve};
 pub use settle::settle;
 
 use crate::app::App;
-use crate::domain::{
-    AttemptId, Author, Change, Dossier, EventId, Lane, PaymentAttempt, PaymentMethod, Stamp, Status,
-};
+use crate::domain::{Author, Change, EventId, Lane, Stamp, Status};
 use crate::store::{Committed, StoreError};
 
 fn stamp(app: &App, request: &Author) -> Stamp {
@@ -60,24 +61,4 @@ fn landed(app: &App, to: Status, lane: Lane) {
     app.metrics.transition(to);
     app.outbox_bell.ring(lane);
     app.news.tell();
-}
-
-/// Tells the rails that references of a settled order are dead. They are with us already: whoever
-/// pays one now is found among the exceptions.
-fn withdraw(app: &App, dossier: &Dossier, paid: Option<&AttemptId>) {
-    let reference = |attempt: &&PaymentAttempt| {
-        attempt.instrument.method() == PaymentMethod::BankReference && Some(&attempt.id) != paid
-    };
-    for attempt in dossier.issued().filter(reference) {
-        let Some(rail) = app.rails.named(&attempt.rail).cloned() else { continue };
-        if !rail.capabilities().is_some_and(|can| can.can_revoke) {
-            continue;
-        }
-        let attempt = attempt.clone();
-        tokio::spawn(async move {
-            if !rail.revoke(&attempt).await {
-                tracing::warn!(attempt = attempt.id.as_str(), "a reference could not be withdrawn");
-            }
-        });
-    }
 }

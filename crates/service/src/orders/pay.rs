@@ -49,6 +49,15 @@ const CODE_LIFE: SignedDuration = SignedDuration::from_mins(15);
 const CALL_LOST_AFTER: SignedDuration = SignedDuration::from_secs(60);
 /// A quick rail is waited for; a slow one answers while the payer reads.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Between tries to store what a rail answered: half a minute in all.
+const STORE_PAUSES: [Duration; 6] = [
+    Duration::from_millis(100),
+    Duration::from_millis(400),
+    Duration::from_secs(1),
+    Duration::from_secs(4),
+    Duration::from_secs(10),
+    Duration::from_secs(15),
+];
 /// Somebody else's attempt, or a number that is taken.
 const TRIES: usize = 8;
 
@@ -162,10 +171,10 @@ async fn call(app: App, rail: Arc<Rail>, order: Order, attempt: PaymentAttempt, 
         Answer::Unknown => attempt.unknown(now),
     };
     let lane = step.event.as_ref().map(|event| Lane::of(order.application, &event.webhook_url));
-    let stored = match app.store.step(step).await {
+    let stored = match keep(&app, step).await {
         Ok(Stepped::ReferenceTaken) => {
             tracing::error!(rail = rail.name(), "a rail issued a reference that is another's");
-            app.store.step(attempt.refused(Reason::Config, now)).await
+            keep(&app, attempt.refused(Reason::Config, now)).await
         }
         stored => stored,
     };
@@ -176,6 +185,17 @@ async fn call(app: App, rail: Arc<Rail>, order: Order, attempt: PaymentAttempt, 
         // The attempt is due again in a minute, and then its rail is asked.
         (Err(fault), _) => tracing::warn!(%fault, "a rail's answer could not be stored"),
     }
+}
+
+/// The number a rail chose is known to nobody else: a store that is away for a moment is waited for.
+async fn keep(app: &App, step: Step) -> Result<Stepped, StoreError> {
+    for pause in STORE_PAUSES {
+        match app.store.step(step.clone()).await {
+            Err(StoreError::Unavailable(_)) => tokio::time::sleep(pause).await,
+            stored => return stored,
+        }
+    }
+    app.store.step(step).await
 }
 
 /// The instrument can be paid now: the moment the merchant hears of `PEN`.

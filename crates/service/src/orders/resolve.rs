@@ -1,8 +1,10 @@
 //! An operator deals with money that fits no order, and says why.
 
-use super::{Cancelling, Landed, cancel, commit, stamp, withdraw};
+use super::{Cancelling, Landed, cancel, commit, stamp};
 use crate::app::App;
-use crate::domain::{AttemptState, Author, CancelReason, ExceptionKind, Reason, ReferenceNumber};
+use crate::domain::{
+    AttemptState, Author, CancelReason, ExceptionKind, Reason, ReferenceNumber, Status,
+};
 use crate::store::{ExceptionFilter, ExceptionRecord, Resolved, StoreError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub enum ResolveError {
     NotAcceptable,
     #[error("the order is held for it: accept it or refund it")]
     Held,
+    #[error("the order was paid meanwhile: look at it again before money goes back")]
+    Paid,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -96,10 +100,7 @@ async fn accept(
     let dossier = app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))?;
     let pending = dossier.order.clone().pending().map_err(|_| ResolveError::NotAcceptable)?;
     match commit(app, pending.accept(why, stamp(app, request))).await? {
-        Landed::Done => {
-            withdraw(app, &dossier, None);
-            Ok(())
-        }
+        Landed::Done => Ok(()),
         Landed::Lost(_) | Landed::InFlight => Err(ResolveError::NotAcceptable),
     }
 }
@@ -116,6 +117,8 @@ async fn give_up(
         app.store.step(attempt.refused(refunded, app.clock.now())).await?;
     }
     match cancel(app, reference, CancelReason::Operator, request).await? {
+        // Another operator took the money for the order meanwhile.
+        Cancelling::Settled(Status::Confirmed) => Err(ResolveError::Paid),
         Cancelling::Settled(_) | Cancelling::Waits => Ok(()),
     }
 }

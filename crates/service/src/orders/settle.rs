@@ -1,7 +1,7 @@
 //! A rail says something about money: confirm the order it is for, note it, or enter it among the
 //! exceptions (spec 3). What the rail said is stored with its effect, once.
 
-use super::{landed, stamp, withdraw};
+use super::{landed, stamp};
 use crate::app::App;
 use crate::domain::{Actor, Author, Effect, Lane, Notice, Status, weigh};
 use crate::store::{Receipt, Received, StoreError};
@@ -62,9 +62,6 @@ async fn try_settle(app: &App, notice: &Notice, request_id: &str) -> Result<Rece
         .await?;
     if let (Received::Confirmed, Some(lane)) = (received, lane) {
         landed(app, Status::Confirmed, lane);
-        if let Some(dossier) = dossier {
-            withdraw(app, dossier, attempt.map(|attempt| &attempt.id));
-        }
     }
     Ok(received)
 }

@@ -166,8 +166,10 @@ async fn keep_log(app: App) {
             _ = write.tick() => write_log(&app).await,
             _ = forget.tick() => {
                 let before = app.clock.now().saturating_sub(LOG_KEPT).unwrap_or(Timestamp::MIN);
-                let forgotten = app.store.forget_requests(before).await;
-                forgotten.and(app.store.forget_ended_access(app.clock.machine_now()).await)
+                let requests = app.store.forget_requests(before).await;
+                let windows = app.store.forget_visits(before).await;
+                let access = app.store.forget_ended_access(app.clock.machine_now()).await;
+                requests.and(windows).and(access)
             }
             _ = seal.tick() => sealer.tick(&app).await,
         };

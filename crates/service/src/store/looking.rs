@@ -135,9 +135,12 @@ pub struct RecentAttempt {
 }
 
 /// What needs somebody.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attention {
     pub open_exceptions: i64,
+    /// Payments whose rail keeps silent, and the order of the first.
+    pub unanswered: i64,
+    pub first_unanswered: Option<String>,
     pub exhausted_events: i64,
     pub waiting_events: i64,
     pub oldest_waiting_at_ms: Option<i64>,
@@ -316,6 +319,10 @@ impl Store {
         let own = condition(scope, &mut values);
         let sql = format!(
             "select (select count(*) from exceptions where resolved_at_ms is null{own}),
+                 (select count(*) from payment_attempts
+                  where state = 'unknown' and due_at_ms is null{own}),
+                 (select min(reference_number) from payment_attempts
+                  where state = 'unknown' and due_at_ms is null{own}),
                  (select count(*) from outbox where state = 'exhausted'{own}),
                  count(*), min(created_at_ms)
              from outbox where state = 'queued' and origin >= ''{own}"
@@ -323,6 +330,8 @@ impl Store {
         let read = |cells: &mut Cells| {
             Ok(Attention {
                 open_exceptions: cells.integer()?,
+                unanswered: cells.integer()?,
+                first_unanswered: cells.maybe_text()?,
                 exhausted_events: cells.integer()?,
                 waiting_events: cells.integer()?,
                 oldest_waiting_at_ms: cells.maybe_integer()?,

@@ -18,6 +18,7 @@ mod records;
 mod request_log;
 mod sqlite;
 mod visits;
+mod withdrawals;
 
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
@@ -336,6 +337,16 @@ impl Store {
         nonce: &str,
     ) -> Result<Option<CheckoutVisit>> {
         engine!(self.visit(reference, nonce))
+    }
+
+    /// Whether another window shows this order and was heard of since then.
+    pub async fn is_open_elsewhere(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+        since: Timestamp,
+    ) -> Result<bool> {
+        engine!(self.is_open_elsewhere(reference, nonce, since))
     }
 
     /// The window shows the order now; `alive` once its script asks for news.

@@ -120,6 +120,11 @@ pub enum DueWork {
         reference_number: ReferenceNumber,
         nonce: String,
     },
+    /// A rail is to be told that a reference is dead.
+    Withdrawal {
+        id: AttemptId,
+        reference_number: ReferenceNumber,
+    },
     /// A rail's queue is to be read.
     Queue {
         rail: String,
@@ -149,6 +154,14 @@ impl Due {
 
     pub(super) fn visit(at_ms: i64, reference: &str, nonce: String) -> Result<Self> {
         let work = DueWork::Visit { reference_number: read_reference(reference)?, nonce };
+        Ok(Self { at: time(at_ms)?, work })
+    }
+
+    pub(super) fn withdrawal(at_ms: i64, id: &str, reference: &str) -> Result<Self> {
+        let work = DueWork::Withdrawal {
+            id: read_attempt_id(id)?,
+            reference_number: read_reference(reference)?,
+        };
         Ok(Self { at: time(at_ms)?, work })
     }
 

@@ -187,6 +187,8 @@ impl Store {
         let set = |column: &str, value| {
             Statement::new(format!("update people set {column} = ?2 where id = ?1"), value)
         };
+        // A link sent before would let somebody choose another password.
+        let ends_invitation = matches!(change, PersonChange::Disable | PersonChange::Password(_));
         let (update, action, after) = match change {
             PersonChange::Role(role) => {
                 (set("role", values![id, role.as_str()]), "person.set_role", Some(role.as_str()))
@@ -207,7 +209,12 @@ impl Store {
         };
         // Whatever changed, who is signed in proves it again; whoever changed it is let in anew.
         let note = audited(at, by, action, &person.login, after, "");
-        self.transact(vec![update, end_sessions(id), note]).await.map(drop)
+        let mut statements = vec![update, end_sessions(id), note];
+        if ends_invitation {
+            let end = "delete from invitations where person_id = ?1 and kind = 'welcome'";
+            statements.push(Statement::new(end, values![id]));
+        }
+        self.transact(statements).await.map(drop)
     }
 
     /// Sessions that ended and links that nobody used in time.

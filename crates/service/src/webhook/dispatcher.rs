@@ -2,7 +2,7 @@
 //! because nothing here is more than a copy of the outbox.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::task::{JoinError, JoinSet};
@@ -44,9 +44,18 @@ pub struct Dispatcher {
 
 /// Work that is over. Claims and records go one at a time, each with all that waits for it.
 enum Done {
-    Claimed { wants: Vec<Want>, lease: LeaseToken, events: Result<Vec<Claimed>, StoreError> },
+    Claimed {
+        wants: Vec<Want>,
+        lease: LeaseToken,
+        /// Before the store was asked: its leases cannot have begun earlier.
+        asked_at: Instant,
+        events: Result<Vec<Claimed>, StoreError>,
+    },
     Delivered(Box<Delivery>),
-    Recorded { attempts: Vec<(Lane, Attempt)>, outcome: Result<Vec<Recorded>, StoreError> },
+    Recorded {
+        attempts: Vec<(Lane, Attempt)>,
+        outcome: Result<Vec<Recorded>, StoreError>,
+    },
     Returned,
 }
 
@@ -215,9 +224,10 @@ impl Dispatcher {
         }
         self.claiming = true;
         let (app, lease) = (self.app.clone(), LeaseToken::assign(self.app.random.bytes()));
+        let asked_at = app.clock.stopwatch();
         self.tasks.spawn(async move {
             let events = app.store.claim(wants.clone(), &lease).await;
-            Done::Claimed { wants, lease, events }
+            Done::Claimed { wants, lease, asked_at, events }
         });
     }
 
@@ -258,14 +268,14 @@ impl Dispatcher {
             Err(ended) => std::panic::resume_unwind(ended.into_panic()),
         };
         match done {
-            Done::Claimed { wants, lease, events } => {
+            Done::Claimed { wants, lease, asked_at, events } => {
                 self.claiming = false;
                 let events = events.unwrap_or_else(|fault| {
                     // The next look finds these lanes again.
                     self.store_failed(fault);
                     Vec::new()
                 });
-                self.lanes.claimed(wants, events, &lease, self.app.clock.stopwatch());
+                self.lanes.claimed(wants, events, &lease, asked_at);
             }
             Done::Delivered(delivery) => {
                 let Delivery { lane, delivered, attempt } = *delivery;

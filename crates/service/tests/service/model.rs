@@ -122,15 +122,20 @@ impl Model {
         if last.may_be_paid() {
             *last = AttemptState::Rejected;
         }
-        self.wake();
+        // The clock stands: what was issued has its grace left.
+        let grace = self.attempts.iter().any(|(_, state)| *state == AttemptState::Issued);
+        self.wake(grace);
     }
 
     /// What waited for an attempt waits no longer.
-    fn wake(&mut self) {
-        if self.settled.is_none() && !self.is_unsettled() && (self.cancel_waits || self.closing) {
-            let become_ =
-                if self.cancel_waits { AttemptState::Revoked } else { AttemptState::Expired };
-            self.settle(Status::Cancelled, become_);
+    fn wake(&mut self, grace: bool) {
+        if self.settled.is_some() || self.is_unsettled() {
+            return;
+        }
+        if self.cancel_waits {
+            self.settle(Status::Cancelled, AttemptState::Revoked);
+        } else if self.closing && !grace {
+            self.settle(Status::Cancelled, AttemptState::Expired);
         }
     }
 
@@ -145,7 +150,7 @@ impl Model {
     fn expire(&mut self) {
         if self.settled.is_none() {
             self.closing = true;
-            self.wake();
+            self.wake(false);
         }
     }
 }

@@ -28,6 +28,7 @@ on_both_engines! {
     unknown_partners_and_taken_ids_are_named,
     a_database_belongs_to_one_environment,
     a_payment_is_entered_once_among_the_exceptions,
+    a_wrong_amount_for_an_order_that_ended_meanwhile_holds_nothing,
     outbox_figures_count_what_waits,
     many_callers_at_once_are_all_answered,
 }
@@ -413,6 +414,41 @@ async fn a_payment_is_entered_once_among_the_exceptions(database: TestDatabase) 
     assert_eq!(store.receive(late()).await.unwrap(), Received::Duplicate);
     assert_eq!(database.count("exceptions").await, 1);
     assert_eq!(database.count("receipts where duplicates = 1").await, 1);
+    // Its reversal has the same id, and is of the same kind: nobody knows either.
+    let mut taken_back = late();
+    taken_back.notice.word = Word::Reversed(Centimos::new(1_500_000));
+    let second = store.receive(taken_back).await.unwrap();
+    assert_eq!(second, Received::Exception(ExceptionKind::Unmatched));
+    assert_eq!(database.count("exceptions").await, 2);
+}
+
+async fn a_wrong_amount_for_an_order_that_ended_meanwhile_holds_nothing(database: TestDatabase) {
+    let store = database.store().await;
+    for (id, change, kind) in [
+        ("order_1", confirm as fn(&Order) -> Change, ExceptionKind::Excess),
+        ("order_2", cancel as fn(&Order) -> Change, ExceptionKind::Late),
+    ] {
+        let order = created(&store, new_order(1, id)).await;
+        store.commit(change(&order)).await.unwrap();
+        let wrong = Receipt {
+            notice: Notice {
+                rail: "simulator".into(),
+                rail_payment_id: id.into(),
+                about: About::Order(order.reference_number.clone()),
+                word: Word::Paid(Centimos::new(1)),
+                raw: b"raw".to_vec(),
+            },
+            application: Some(order.application),
+            reference_number: Some(order.reference_number.clone()),
+            attempt: None,
+            effect: Effect::Exception {
+                kind: ExceptionKind::Mismatch,
+                detail: "weighed before".into(),
+            },
+            stamp: stamp(),
+        };
+        assert_eq!(store.receive(wrong).await.unwrap(), Received::Exception(kind), "{id}");
+    }
 }
 
 async fn outbox_figures_count_what_waits(database: TestDatabase) {

@@ -4,6 +4,7 @@ use deadpool_postgres::Client;
 use jiff::Timestamp;
 
 use super::batch::{Batch, column};
+use super::paying::withdraw;
 use super::{Fault, Postgres};
 use crate::domain::ReferenceNumber;
 use crate::store::Result;
@@ -24,6 +25,12 @@ pub(super) struct Postponed {
     reference: ReferenceNumber,
     until: Timestamp,
     closing_since: Option<Timestamp>,
+}
+
+impl Postponed {
+    fn closing(&self) -> Option<(&str, Timestamp)> {
+        self.closing_since.map(|at| (self.reference.as_str(), at))
+    }
 }
 
 pub(super) struct Deadlines;
@@ -47,15 +54,24 @@ impl Batch for Deadlines {
                  where o.reference_number = t.reference and o.status || '' = 'PEN'",
             )
             .await?;
-        db.execute(
-            &update,
-            &[
-                &column(orders, |order| order.reference.as_str()),
-                &column(orders, |order| order.until.as_millisecond()),
-                &column(orders, |order| order.closing_since.map(Timestamp::as_millisecond)),
-            ],
-        )
-        .await?;
+        let transaction = db.transaction().await?;
+        let moved = transaction
+            .execute(
+                &update,
+                &[
+                    &column(orders, |order| order.reference.as_str()),
+                    &column(orders, |order| order.until.as_millisecond()),
+                    &column(orders, |order| order.closing_since.map(Timestamp::as_millisecond)),
+                ],
+            )
+            .await?;
+        let closing: Vec<_> = orders.iter().filter_map(Postponed::closing).collect();
+        if moved > 0 && !closing.is_empty() {
+            let references = column(&closing, |(reference, _)| *reference);
+            let since_ms = column(&closing, |(_, at)| at.as_millisecond());
+            withdraw(&transaction, &references, &vec!["issued"; closing.len()], &since_ms).await?;
+        }
+        transaction.commit().await?;
         Ok(vec![(); orders.len()])
     }
 }

@@ -4,6 +4,7 @@ mod batch;
 mod deadlines;
 mod directory;
 mod dossiers;
+mod due;
 mod exceptions;
 mod inspect;
 mod orders;

@@ -7,15 +7,14 @@ use tokio_postgres::Row;
 use super::outbox::insert_event;
 use super::{Fault, Postgres};
 use crate::domain::{
-    ATTEMPTS_MAX, About, AttemptId, BankReference, CancelReason, Instrument, Reason,
+    ATTEMPTS_MAX, About, AttemptId, BankReference, CancelReason, Instrument, PaymentMethod, Reason,
     ReferenceNumber, Stamp, Step,
 };
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
-    ForecastRow, InstrumentColumns, PaymentAttemptRow, UNSETTLED, free_at_ms, read_reference,
-    reason_of,
+    InstrumentColumns, PaymentAttemptRow, UNSETTLED, free_at_ms, read_reference, reason_of,
 };
-use crate::store::{Due, NewAttempt, Result, Started, Stepped};
+use crate::store::{NewAttempt, Result, Started, Stepped};
 
 type Told<T> = std::result::Result<T, Fault>;
 
@@ -94,79 +93,6 @@ impl Postgres {
         let noted = request_cancel(&transaction, reference, reason, &stamp).await?;
         transaction.commit().await.map_err(Fault::from)?;
         Ok(noted)
-    }
-
-    pub(in crate::store) async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<Due>> {
-        let db = self.client().await?;
-        let (until_ms, count) = (until.as_millisecond(), as_limit(limit));
-        let given: [&Param<'_>; 2] = [&until_ms, &count];
-        let forecasts = format!(
-            "select {} from forecasts where due_at_ms <= $1 order by due_at_ms, id limit $2",
-            ForecastRow::COLUMNS
-        );
-        let attempts = "select due_at_ms, id, reference_number from payment_attempts
-                        where due_at_ms is not null and due_at_ms <= $1
-                        order by due_at_ms limit $2";
-        let orders = "select expires_at_ms, reference_number from orders
-                      where status = 'PEN' and expires_at_ms <= $1
-                      order by expires_at_ms limit $2";
-        let queues = "select due_at_ms, rail from rail_queues where due_at_ms <= $1
-                      order by due_at_ms limit $2";
-        let mut lists: Vec<Vec<Due>> = Vec::new();
-        let read = |rows: Vec<Row>, one: fn(&Row) -> Result<Due>| -> Result<Vec<Due>> {
-            rows.iter().map(one).collect()
-        };
-        lists.push(read(many(&db, &forecasts, &given).await?, |row| forecast_row(row).read())?);
-        lists.push(read(many(&db, attempts, &given).await?, |row| {
-            Due::attempt(row.get(0), row.get(1), row.get(2))
-        })?);
-        let visits = "select due_at_ms, reference_number, nonce from checkout_visits
-                      where due_at_ms is not null and due_at_ms <= $1
-                      order by due_at_ms limit $2";
-        lists.push(read(many(&db, visits, &given).await?, |row| {
-            Due::visit(row.get(0), row.get(1), row.get(2))
-        })?);
-        lists.push(read(many(&db, orders, &given).await?, |row| {
-            Due::order(row.get(0), row.get(1))
-        })?);
-        lists.push(read(many(&db, queues, &given).await?, |row| {
-            Due::queue(row.get(0), row.get(1))
-        })?);
-        Ok(Due::merge(lists, limit))
-    }
-
-    pub(in crate::store) async fn forget_forecast(&self, id: i64) -> Result<()> {
-        change(&self.client().await?, "delete from forecasts where id = $1", &[&id]).await?;
-        Ok(())
-    }
-
-    pub(in crate::store) async fn forget_forecasts(&self, attempt: &AttemptId) -> Result<()> {
-        let sql = "delete from forecasts where attempt_id = $1";
-        change(&self.client().await?, sql, &[&attempt.as_str()]).await?;
-        Ok(())
-    }
-
-    pub(in crate::store) async fn set_queue_due(
-        &self,
-        rail: &str,
-        from: Option<Timestamp>,
-        to: Timestamp,
-    ) -> Result<bool> {
-        let db = self.client().await?;
-        let to = to.as_millisecond();
-        let changed = match from {
-            None => {
-                let sql = "insert into rail_queues (rail, due_at_ms) values ($1, $2)
-                           on conflict do nothing";
-                change(&db, sql, &[&rail, &to]).await?
-            }
-            Some(from) => {
-                let sql = "update rail_queues set due_at_ms = $3
-                           where rail = $1 and due_at_ms = $2";
-                change(&db, sql, &[&rail, &from.as_millisecond(), &to]).await?
-            }
-        };
-        Ok(changed == 1)
     }
 }
 
@@ -320,11 +246,12 @@ pub(super) async fn step(db: &impl GenericClient, step: &Step) -> Told<Stepped> 
         } else {
             // The payer is told this moment: the order lives until then.
             let sql = "update orders set expires_at_ms = $2
-                       where reference_number = $1 and status = 'PEN' and closing_at_ms is null";
+                       where reference_number = $1 and status = 'PEN' and closing_at_ms is null
+                           and cancel_requested is null";
             change(db, sql, &[&reference, &step.deadline.as_millisecond()]).await?;
         }
     }
-    if step.to.is_over() {
+    if !step.to.is_in_flight() {
         // What waited for this attempt waits no longer.
         let sql = "update orders set expires_at_ms = $2
                    where reference_number = $1 and status = 'PEN'
@@ -360,10 +287,11 @@ pub(super) async fn step(db: &impl GenericClient, step: &Step) -> Told<Stepped> 
     Ok(Stepped::Done { announced: announce(db, step).await? })
 }
 
-/// The `PEN` event, once per order and only while it is pending.
+/// The `PEN` event, once per order and only while it is pending and nobody gave it up.
 async fn announce(db: &impl GenericClient, step: &Step) -> Told<bool> {
     let Some(event) = &step.event else { return Ok(false) };
     let told = "select 1 from orders o where reference_number = $1 and (status <> 'PEN'
+                    or cancel_requested is not null
                     or exists (select 1 from outbox e
                         where e.reference_number = o.reference_number))";
     if one(db, told, &[&step.reference_number.as_str()]).await?.is_some() {
@@ -371,6 +299,22 @@ async fn announce(db: &impl GenericClient, step: &Step) -> Told<bool> {
     }
     insert_event(db, step.application, &step.reference_number, event).await?;
     Ok(true)
+}
+
+/// Their rails are to be told that references of these orders in these states are dead.
+pub(super) async fn withdraw(
+    db: &impl GenericClient,
+    references: &[&str],
+    states: &[&str],
+    since_ms: &[i64],
+) -> Told<()> {
+    let sql = "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
+               select a.id, a.reference_number, t.since, t.since
+               from unnest($1::text[], $2::text[], $3::bigint[]) as t (reference, state, since)
+               join payment_attempts a on a.reference_number = t.reference and a.state = t.state
+               where a.method = $4 on conflict do nothing";
+    let method = PaymentMethod::BankReference.code();
+    change(db, sql, &[&references, &states, &since_ms, &method]).await.map(drop)
 }
 
 /// The references of these orders are dead: in half a year somebody else may have them.
@@ -415,19 +359,6 @@ async fn request_cancel(
     )
     .await?;
     Ok(true)
-}
-
-fn forecast_row(row: &Row) -> ForecastRow {
-    ForecastRow {
-        id: row.get(0),
-        due_at_ms: row.get(1),
-        rail: row.get(2),
-        attempt_id: row.get(3),
-        rail_payment_id: row.get(4),
-        kind: row.get(5),
-        amount_centimos: row.get(6),
-        reason: row.get(7),
-    }
 }
 
 pub(super) fn attempt_row(row: &Row) -> PaymentAttemptRow {

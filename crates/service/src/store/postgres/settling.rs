@@ -8,10 +8,10 @@ use std::collections::{HashMap, HashSet};
 use deadpool_postgres::{Client, GenericClient};
 
 use super::batch::{Batch, column};
-use super::paying::{Param, change, free_references, lock_order, many, one, step};
+use super::paying::{Param, change, free_references, lock_order, many, one, step, withdraw};
 use super::{Fault, Postgres};
 use crate::domain::{
-    AttemptId, Change, Effect, ExceptionKind, Lane, ReferenceNumber, Status, Step,
+    AttemptId, AttemptState, Change, Effect, ExceptionKind, Lane, ReferenceNumber, Status, Step,
 };
 use crate::store::paying::{APPLIED, EXCEPTION, UNSETTLED, free_at_ms};
 use crate::store::{Committed, Receipt, Received, Result, Stepped, StoreError};
@@ -199,7 +199,7 @@ impl<'a> Books<'a> {
                    join receipts r on r.rail = t.rail and r.rail_payment_id = t.id
                        and r.kind = t.kind
                    left join exceptions e on e.rail = r.rail
-                       and e.rail_payment_id = r.rail_payment_id and r.outcome = 'exception'";
+                       and e.rail_payment_id = r.rail_payment_id and e.notice = r.kind";
         let rows = many(
             db,
             sql,
@@ -255,7 +255,18 @@ impl<'a> Books<'a> {
                     return Err(StoreError::Unknown("the order of a payment"));
                 }
             },
-            Effect::Exception { kind, detail } => self.except(receipt, *kind, detail.clone()),
+            Effect::Exception { kind, detail } => {
+                // It may have been settled since the notice was weighed.
+                let order = receipt.reference_number.as_ref().map(ReferenceNumber::as_str);
+                let status = order.and_then(|order| self.status.get(order).copied());
+                let kind = match (kind, status) {
+                    (ExceptionKind::Mismatch, Some(settled)) if settled != Status::Pending => {
+                        ExceptionKind::of_settled(settled)
+                    }
+                    _ => *kind,
+                };
+                self.except(receipt, kind, detail.clone())
+            }
             Effect::Nothing | Effect::Step(_) => Received::Noted,
         };
         let outcome = match received {
@@ -270,6 +281,10 @@ impl<'a> Books<'a> {
     }
 
     fn except(&mut self, receipt: &'a Receipt, kind: ExceptionKind, detail: String) -> Received {
+        if let (Some(AttemptState::Held), Some(order)) = (kind.leaves(), &receipt.reference_number)
+        {
+            self.unsettled.insert(order.as_str().to_owned());
+        }
         self.exceptions.push((receipt, kind, detail));
         Received::Exception(kind)
     }
@@ -364,6 +379,9 @@ async fn close_attempts(db: &impl GenericClient, changes: &[&Change]) -> Told<()
     .await?;
     if closed > 0 {
         free_references(db, &references, &column(changes, |c| free_at_ms(c.stamp.at))).await?;
+        let states = column(changes, |c| c.closes_as().as_str());
+        let since_ms = column(changes, |c| c.stamp.at.as_millisecond());
+        withdraw(db, &references, &states, &since_ms).await?;
     }
     Ok(())
 }
@@ -374,13 +392,14 @@ async fn insert_exceptions(
 ) -> Told<()> {
     change(
         db,
-        "insert into exceptions (kind, application_id, reference_number, rail, rail_payment_id,
-             amount_centimos, detail, created_at_ms)
-         select * from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[],
-             $6::bigint[], $7::text[], $8::bigint[])
+        "insert into exceptions (kind, notice, application_id, reference_number, rail,
+             rail_payment_id, amount_centimos, detail, created_at_ms)
+         select * from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[],
+             $6::text[], $7::bigint[], $8::text[], $9::bigint[])
          on conflict do nothing",
         &[
             &column(exceptions, |(_, kind, _)| kind.as_str()),
+            &column(exceptions, |(r, ..)| r.notice.word.kind()),
             &column(exceptions, |(r, ..)| r.application.map(|id| id.0)),
             &column(exceptions, |(r, ..)| r.reference_number.as_ref().map(ReferenceNumber::as_str)),
             &column(exceptions, |(r, ..)| r.notice.rail.as_str()),

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::Postgres;
-use super::paying::{change, one};
+use super::paying::{Param, change, one};
 use crate::domain::ReferenceNumber;
 use crate::store::{CheckoutVisit, Result};
 
@@ -17,6 +17,19 @@ impl Postgres {
                    where reference_number = $1 and nonce = $2";
         let found = one(&self.client().await?, sql, &[&reference.as_str(), &nonce]).await?;
         found.map(|row| CheckoutVisit::read(row.get(0), row.get(1), row.get(2))).transpose()
+    }
+
+    pub(in crate::store) async fn is_open_elsewhere(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+        since: Timestamp,
+    ) -> Result<bool> {
+        let sql = "select 1 from checkout_visits where reference_number = $1 and nonce <> $2
+                       and left_at_ms is null and seen_at_ms >= $3 limit 1";
+        let db = self.client().await?;
+        let given: [&Param<'_>; 3] = [&reference.as_str(), &nonce, &since.as_millisecond()];
+        Ok(one(&db, sql, &given).await?.is_some())
     }
 
     pub(in crate::store) async fn visit_seen(

@@ -1,6 +1,7 @@
 //! The embedded engine: SQLite in WAL mode, one writer thread, readers beside it.
 
 mod directory;
+mod due;
 mod exceptions;
 mod inspect;
 mod orders;

@@ -7,15 +7,15 @@ use super::outbox::insert_event;
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{
     ATTEMPTS_MAX, About, AttemptId, BankReference, CancelReason, Dossier, Instrument,
-    ReferenceNumber, Stamp, Step,
+    PaymentMethod, ReferenceNumber, Stamp, Step,
 };
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
-    ATTEMPT_COLUMNS, DOSSIER_COLUMNS, ForecastRow, InstrumentColumns, PaymentAttemptRow, UNSETTLED,
-    dossier, free_at_ms, read_reference, reason_of,
+    ATTEMPT_COLUMNS, DOSSIER_COLUMNS, InstrumentColumns, PaymentAttemptRow, UNSETTLED, dossier,
+    free_at_ms, read_reference, reason_of,
 };
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
-use crate::store::{Due, NewAttempt, Result, Started, Stepped};
+use crate::store::{NewAttempt, Result, Started, Stepped};
 
 impl Sqlite {
     pub(in crate::store) async fn dossier(
@@ -73,69 +73,6 @@ impl Sqlite {
     ) -> Result<bool> {
         let reference = reference.clone();
         self.writer.run_compound(move |db| request_cancel(db, &reference, reason, &stamp)).await
-    }
-
-    pub(in crate::store) async fn postpone(
-        &self,
-        reference: &ReferenceNumber,
-        until: Timestamp,
-        closing_since: Option<Timestamp>,
-    ) -> Result<()> {
-        let reference = reference.clone();
-        let sql =
-            "update orders set expires_at_ms = ?2, closing_at_ms = coalesce(closing_at_ms, ?3)
-                   where reference_number = ?1 and status = 'PEN'";
-        self.writer
-            .run(move |db| {
-                let closing = closing_since.map(Timestamp::as_millisecond);
-                let given = params![reference.as_str(), until.as_millisecond(), closing];
-                execute(db, sql, given).map(drop)
-            })
-            .await
-    }
-
-    pub(in crate::store) async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<Due>> {
-        self.reader.run(move |db| due(db, until.as_millisecond(), limit)).await
-    }
-
-    pub(in crate::store) async fn forget_forecast(&self, id: i64) -> Result<()> {
-        self.writer
-            .run(move |db| execute(db, "delete from forecasts where id = ?1", [id]).map(drop))
-            .await
-    }
-
-    pub(in crate::store) async fn forget_forecasts(&self, attempt: &AttemptId) -> Result<()> {
-        let attempt = attempt.clone();
-        let sql = "delete from forecasts where attempt_id = ?1";
-        self.writer.run(move |db| execute(db, sql, [attempt.as_str()]).map(drop)).await
-    }
-
-    pub(in crate::store) async fn set_queue_due(
-        &self,
-        rail: &str,
-        from: Option<Timestamp>,
-        to: Timestamp,
-    ) -> Result<bool> {
-        let rail = rail.to_owned();
-        self.writer
-            .run(move |db| {
-                let to = to.as_millisecond();
-                let changed = match from {
-                    None => execute(
-                        db,
-                        "insert into rail_queues (rail, due_at_ms) values (?1, ?2)
-                         on conflict do nothing",
-                        params![rail, to],
-                    )?,
-                    Some(from) => execute(
-                        db,
-                        "update rail_queues set due_at_ms = ?3 where rail = ?1 and due_at_ms = ?2",
-                        params![rail, from.as_millisecond(), to],
-                    )?,
-                };
-                Ok(changed == 1)
-            })
-            .await
     }
 }
 
@@ -311,12 +248,13 @@ pub(super) fn step(db: &Connection, step: &Step) -> Result<Stepped> {
             execute(
                 db,
                 "update orders set expires_at_ms = ?2
-                 where reference_number = ?1 and status = 'PEN' and closing_at_ms is null",
+                 where reference_number = ?1 and status = 'PEN' and closing_at_ms is null
+                     and cancel_requested is null",
                 params![reference, step.deadline.as_millisecond()],
             )?;
         }
     }
-    if step.to.is_over() {
+    if !step.to.is_in_flight() {
         // What waited for this attempt waits no longer.
         execute(
             db,
@@ -353,12 +291,13 @@ pub(super) fn step(db: &Connection, step: &Step) -> Result<Stepped> {
     Ok(Stepped::Done { announced: announce(db, step)? })
 }
 
-/// The `PEN` event, once per order and only while it is pending.
+/// The `PEN` event, once per order and only while it is pending and nobody gave it up.
 fn announce(db: &Connection, step: &Step) -> Result<bool> {
     let Some(event) = &step.event else { return Ok(false) };
     let told: Option<i64> = row(
         db,
         "select 1 from orders o where reference_number = ?1 and (status <> 'PEN'
+             or cancel_requested is not null
              or exists (select 1 from outbox e where e.reference_number = o.reference_number))",
         [step.reference_number.as_str()],
         |row| row.get(0),
@@ -368,6 +307,18 @@ fn announce(db: &Connection, step: &Step) -> Result<bool> {
     }
     insert_event(db, step.application, &step.reference_number, event)?;
     Ok(true)
+}
+
+/// Its rail is to be told that a reference in this state is dead.
+pub(super) fn withdraw(db: &Connection, reference: &str, state: &str, at: Timestamp) -> Result<()> {
+    execute(
+        db,
+        "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
+         select id, reference_number, ?3, ?3 from payment_attempts
+         where reference_number = ?1 and method = ?4 and state = ?2 on conflict do nothing",
+        params![reference, state, at.as_millisecond(), PaymentMethod::BankReference.code()],
+    )
+    .map(drop)
 }
 
 /// The references of an order are dead: in half a year somebody else may have them.
@@ -413,65 +364,6 @@ fn request_cancel(
         )?;
     }
     Ok(noted == 1)
-}
-
-fn due(db: &Connection, until_ms: i64, limit: usize) -> Result<Vec<Due>> {
-    let given = params![until_ms, as_limit(limit)];
-    let orders = rows(
-        db,
-        "select expires_at_ms, reference_number from orders
-         where status = 'PEN' and expires_at_ms <= ?1 order by expires_at_ms limit ?2",
-        given,
-        |row| Ok(Due::order(row.get(0)?, row.get_ref(1)?.as_str()?)),
-    )?;
-    let attempts = rows(
-        db,
-        "select due_at_ms, id, reference_number from payment_attempts
-         where due_at_ms is not null and due_at_ms <= ?1 order by due_at_ms limit ?2",
-        given,
-        |row| Ok(Due::attempt(row.get(0)?, row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?)),
-    )?;
-    let forecasts = rows(
-        db,
-        &format!(
-            "select {} from forecasts where due_at_ms <= ?1 order by due_at_ms, id limit ?2",
-            ForecastRow::COLUMNS
-        ),
-        given,
-        |row| Ok(forecast_row(row)?.read()),
-    )?;
-    let queues = rows(
-        db,
-        "select due_at_ms, rail from rail_queues where due_at_ms <= ?1
-         order by due_at_ms limit ?2",
-        given,
-        |row| Ok(Due::queue(row.get(0)?, row.get(1)?)),
-    )?;
-    let visits = rows(
-        db,
-        "select due_at_ms, reference_number, nonce from checkout_visits
-         where due_at_ms is not null and due_at_ms <= ?1 order by due_at_ms limit ?2",
-        given,
-        |row| Ok(Due::visit(row.get(0)?, row.get_ref(1)?.as_str()?, row.get(2)?)),
-    )?;
-    let lists = [forecasts, attempts, visits, orders, queues]
-        .into_iter()
-        .map(|list| list.into_iter().collect::<Result<Vec<Due>>>())
-        .collect::<Result<Vec<_>>>()?;
-    Ok(Due::merge(lists, limit))
-}
-
-fn forecast_row(row: &Row<'_>) -> rusqlite::Result<ForecastRow> {
-    Ok(ForecastRow {
-        id: row.get(0)?,
-        due_at_ms: row.get(1)?,
-        rail: row.get(2)?,
-        attempt_id: row.get(3)?,
-        rail_payment_id: row.get(4)?,
-        kind: row.get(5)?,
-        amount_centimos: row.get(6)?,
-        reason: row.get(7)?,
-    })
 }
 
 fn attempt_row(row: &Row<'_>) -> rusqlite::Result<PaymentAttemptRow> {

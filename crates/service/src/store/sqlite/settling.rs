@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::outbox::{insert_event, supersede};
-use super::paying::{free_references, step};
+use super::paying::{free_references, step, withdraw};
 use super::{Sqlite, execute, row};
 use crate::domain::{AttemptId, Change, Effect, ExceptionKind, ReferenceNumber, Status};
 use crate::store::paying::{APPLIED, EXCEPTION, UNSETTLED};
@@ -33,13 +33,7 @@ fn commit(db: &Connection, change: &Change) -> Result<Committed> {
         params![change.to.code(), at_ms, reference],
     )?;
     if moved == 0 {
-        let current: Option<String> =
-            row(db, "select status from orders where reference_number = ?1", [reference], |row| {
-                row.get(0)
-            })?;
-        let Some(current) = current else { return Ok(Committed::NoSuchOrder) };
-        let status = Status::from_code(&current);
-        return status.map(Committed::Lost).ok_or(StoreError::Corrupt(current));
+        return Ok(status(db, reference)?.map_or(Committed::NoSuchOrder, Committed::Lost));
     }
     execute(
         db,
@@ -58,6 +52,13 @@ fn commit(db: &Connection, change: &Change) -> Result<Committed> {
     insert_event(db, change.application, &change.reference_number, &change.event)?;
     close_attempts(db, change)?;
     Ok(Committed::Done)
+}
+
+fn status(db: &Connection, reference: &str) -> Result<Option<Status>> {
+    let sql = "select status from orders where reference_number = ?1";
+    let found: Option<String> = row(db, sql, [reference], |row| row.get(0))?;
+    let read = |code: String| Status::from_code(&code).ok_or(StoreError::Corrupt(code));
+    found.map(read).transpose()
 }
 
 fn is_unsettled(db: &Connection, reference: &str) -> Result<bool> {
@@ -88,6 +89,7 @@ fn close_attempts(db: &Connection, change: &Change) -> Result<()> {
     )?;
     if closed > 0 {
         free_references(db, reference, change.stamp.at)?;
+        withdraw(db, reference, change.closes_as().as_str(), change.stamp.at)?;
     }
     Ok(())
 }
@@ -119,7 +121,17 @@ fn receive(db: &Connection, receipt: &Receipt) -> Result<Received> {
             // Nothing is written yet.
             Stepped::Lost | Stepped::ReferenceTaken => return Ok(Received::Changed),
         },
-        Effect::Exception { kind, detail } => except(db, receipt, *kind, detail)?,
+        Effect::Exception { kind, detail } => {
+            // It may have been settled since the notice was weighed.
+            let kind = match (kind, &receipt.reference_number) {
+                (ExceptionKind::Mismatch, Some(order)) => match status(db, order.as_str())? {
+                    Some(Status::Pending) | None => *kind,
+                    Some(settled) => ExceptionKind::of_settled(settled),
+                },
+                _ => *kind,
+            };
+            except(db, receipt, kind, detail)?
+        }
         Effect::Nothing => Received::Noted,
     };
     let outcome = match received {
@@ -156,11 +168,12 @@ fn except(
     let (notice, at_ms) = (&receipt.notice, receipt.stamp.at.as_millisecond());
     execute(
         db,
-        "insert into exceptions (kind, application_id, reference_number, rail, rail_payment_id,
-             amount_centimos, detail, created_at_ms)
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) on conflict do nothing",
+        "insert into exceptions (kind, notice, application_id, reference_number, rail,
+             rail_payment_id, amount_centimos, detail, created_at_ms)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) on conflict do nothing",
         params![
             kind.as_str(),
+            notice.word.kind(),
             receipt.application.map(|id| id.0),
             receipt.reference_number.as_ref().map(ReferenceNumber::as_str),
             notice.rail,

@@ -21,6 +21,19 @@ impl Sqlite {
         self.lookups.run(|db| row(db, sql, [reference.as_str(), nonce], read))?.transpose()
     }
 
+    pub(in crate::store) async fn is_open_elsewhere(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+        since: Timestamp,
+    ) -> Result<bool> {
+        let sql = "select 1 from checkout_visits where reference_number = ?1 and nonce <> ?2
+                       and left_at_ms is null and seen_at_ms >= ?3 limit 1";
+        let given = params![reference.as_str(), nonce, since.as_millisecond()];
+        let found = self.lookups.run(|db| row(db, sql, given, |row| row.get::<_, i64>(0)))?;
+        Ok(found.is_some())
+    }
+
     pub(in crate::store) async fn visit_seen(
         &self,
         reference: &ReferenceNumber,

@@ -154,7 +154,7 @@ async fn h22_a_page_that_asks_too_often_is_told_when_to_come_back(database: Test
         assert!(answers.len() < 1_000, "never limited");
         answers.push(checkout.status(&session).await);
     }
-    assert!(answers.len() > 10, "{}", answers.len());
+    assert!(answers.len() >= 10, "{}", answers.len());
     let limited = answers.last().unwrap();
     assert_eq!(limited.status, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(limited.json()["error"], "rate_limited");

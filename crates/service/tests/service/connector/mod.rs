@@ -1,5 +1,6 @@
 //! The contract for connectors that are processes of their own (rails.md 6), spoken with one that is.
 
+mod answers;
 mod offers;
 mod queue;
 mod silence;

@@ -17,6 +17,9 @@ on_both_engines! {
     the_other_reference_is_withdrawn_when_the_order_is_paid,
     a_reference_is_withdrawn_when_it_expires,
     nothing_is_withdrawn_where_the_rail_cannot,
+    a_withdrawal_is_told_until_it_is_taken_and_once,
+    a_withdrawal_nobody_takes_in_a_day_is_left_to_a_person,
+    a_push_that_fails_after_the_deadline_leaves_a_reference_its_grace,
 }
 
 async fn not_offered(paying: &TestPaying, id: &str, amount: i64, choice: &Choice) -> bool {
@@ -105,7 +108,69 @@ async fn a_reference_is_withdrawn_when_the_order_is_cancelled(database: TestData
     let (paying, connector) = production(database).await;
     let (order, attempt) = with_reference(&paying).await;
     assert_eq!(paying.cancel(&order).await, Cancelling::Settled(Status::Cancelled));
-    assert_eq!(connector.wait_for("revoke-reference", 1).await, [withdrawal(&attempt)]);
+    paying.run_due().await;
+    assert_eq!(connector.calls("revoke-reference"), [withdrawal(&attempt)]);
+}
+
+async fn a_withdrawal_is_told_until_it_is_taken_and_once(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let (order, attempt) = with_reference(&paying).await;
+    for silent in [Reply::Status(500), Reply::HangUp] {
+        connector.will("revoke-reference", silent);
+        assert!(matches!(paying.cancel(&order).await, Cancelling::Settled(Status::Cancelled)));
+        paying.pass_s(299).await;
+    }
+    assert_eq!(connector.calls("revoke-reference").len(), 2);
+    connector.will("revoke-reference", Reply::Json(json!({ "answer": "accepted" })));
+    paying.pass_s(86_400).await;
+    let told = withdrawal(&attempt);
+    assert_eq!(connector.calls("revoke-reference"), [told.clone(), told.clone(), told]);
+}
+
+async fn a_withdrawal_nobody_takes_in_a_day_is_left_to_a_person(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let (order, _) = with_reference(&paying).await;
+    connector.will("revoke-reference", Reply::Status(500));
+    paying.cancel(&order).await;
+    paying.pass_s(90_000).await;
+    let asked = connector.calls("revoke-reference").len();
+    assert!((280..=290).contains(&asked), "every five minutes: {asked}");
+    paying.pass_s(90_000).await;
+    assert_eq!(connector.calls("revoke-reference").len(), asked);
+}
+
+async fn a_push_that_fails_after_the_deadline_leaves_a_reference_its_grace(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    for (id, number, pays) in [("order_1", "987654321", true), ("order_2", "987654322", false)] {
+        let given = json!({
+            "answer": "accepted", "railId": "rail-7", "entity": "00348", "reference": number,
+        });
+        connector.will("issue-reference", Reply::Json(given));
+        let order = paying.order(id, 15_000).await;
+        let reference = paying.pay(&order, &reference(60)).await.attempts.remove(0);
+        paying.pass_s(3_590).await;
+        paying.pay(&order, &push("923456789")).await;
+        let refused = json!({ "answer": "refused", "reason": "payer_refused" });
+        connector.will("query", Reply::Json(refused));
+        let before = connector.calls("revoke-reference").len();
+        paying.pass_s(10).await;
+        assert_eq!(connector.calls("revoke-reference").len(), before + 1, "at the deadline");
+        paying.pass_s(80).await;
+        assert_eq!(paying.stands(&order).await, ("rejected", "PEN"), "it may have been paid");
+        if pays {
+            paying.pass_s(100).await;
+            let word = Word::Paid(Centimos::new(1_500_000));
+            orders::settle(&paying.app, paying.notice(&reference, id, word), "").await.unwrap();
+            assert_eq!(paying.stands(&order).await.1, "CON");
+        } else {
+            paying.pass_s(519).await;
+            assert_eq!(paying.stands(&order).await.1, "PEN");
+            paying.pass_s(1).await;
+            assert_eq!(paying.stands(&order).await.1, "CAN");
+        }
+        paying.run_due().await;
+        assert_eq!(connector.calls("revoke-reference").len(), before + 1, "and once");
+    }
 }
 
 async fn the_other_reference_is_withdrawn_when_the_order_is_paid(database: TestDatabase) {
@@ -118,7 +183,8 @@ async fn the_other_reference_is_withdrawn_when_the_order_is_paid(database: TestD
     let states: Vec<_> =
         paying.dossier(&order).await.attempts.iter().map(|a| a.state.as_str()).collect();
     assert_eq!(states, ["revoked", "accepted"]);
-    assert_eq!(connector.wait_for("revoke-reference", 1).await, [withdrawal(&attempt)]);
+    paying.run_due().await;
+    assert_eq!(connector.calls("revoke-reference"), [withdrawal(&attempt)]);
 }
 
 async fn a_reference_is_withdrawn_when_it_expires(database: TestDatabase) {
@@ -127,7 +193,7 @@ async fn a_reference_is_withdrawn_when_it_expires(database: TestDatabase) {
     paying.pass_s(3_599).await;
     assert_eq!(connector.calls("revoke-reference").len(), 0);
     paying.pass_s(1).await;
-    assert_eq!(connector.wait_for("revoke-reference", 1).await[0], withdrawal(&attempt));
+    assert_eq!(connector.calls("revoke-reference"), [withdrawal(&attempt)]);
     assert_eq!(paying.stands(&order).await, ("issued", "PEN"), "first withdrawn, then cancelled");
     paying.pass_s(599).await;
     assert_eq!(paying.stands(&order).await, ("issued", "PEN"));
@@ -142,8 +208,7 @@ async fn nothing_is_withdrawn_where_the_rail_cannot(database: TestDatabase) {
     TestConnector::asked_by(&paying.app).await.unwrap();
     let (order, _) = with_reference(&paying).await;
     assert_eq!(paying.cancel(&order).await, Cancelling::Settled(Status::Cancelled));
-    // A call of ours after it: had one been on its way, it would be here.
-    TestConnector::asked_by(&paying.app).await.unwrap();
+    paying.pass_s(600).await;
     assert_eq!(connector.calls("revoke-reference").len(), 0);
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use svc_service::domain::*;
-use svc_service::orders::{self, Choice, PayError};
+use svc_service::orders::{self, Cancelling, Choice, PayError};
 use svc_service::store::Received;
 use tokio::sync::Semaphore;
 
@@ -18,6 +18,7 @@ on_both_engines! {
     a_rail_may_say_another_deadline,
     a_broken_answer_to_a_start_is_unknown_and_never_tried_again,
     a_start_that_hangs_is_asked_about_and_its_late_answer_changes_nothing,
+    a_cancellation_that_waited_ends_an_order_whose_reference_is_issued_after_all,
     an_unknown_attempt_is_settled_by_asking,
     a_refusal_is_told_in_the_rails_words,
     what_was_asked_and_paid_wrongly_is_held,
@@ -155,6 +156,31 @@ async fn a_start_that_hangs_is_asked_about_and_its_late_answer_changes_nothing(
         paying.dossier(&order).await.attempts.iter().map(|a| a.state.as_str()).collect();
     assert_eq!(states, ["rejected", "awaiting_payer"]);
     assert_eq!(connector.calls("start-push").len(), 2);
+}
+
+async fn a_cancellation_that_waited_ends_an_order_whose_reference_is_issued_after_all(
+    database: TestDatabase,
+) {
+    let (paying, connector) = production(database).await;
+    let gate = Arc::new(Semaphore::new(0));
+    connector.will("issue-reference", Reply::Hang(Arc::clone(&gate)));
+    let order = paying.order("order_1", 15_000).await;
+    let waiting = async {
+        connector.wait_for("issue-reference", 1).await;
+        assert_eq!(paying.cancel(&order).await, Cancelling::Waits);
+        let given = json!({
+            "answer": "accepted", "railId": "rail-7", "entity": "00348", "reference": "987654321",
+        });
+        connector.will("issue-reference", Reply::Json(given));
+        gate.add_permits(1);
+    };
+    let choice = reference(43_200);
+    let (dossier, ()) = tokio::join!(paying.pay(&order, &choice), waiting);
+    assert_eq!(dossier.attempts[0].state, AttemptState::Issued);
+    paying.run_due().await;
+    assert_eq!(paying.stands(&order).await, ("revoked", "CAN"));
+    assert_eq!(paying.events(&order).await, ["CAN"], "nobody was told that it could be paid");
+    assert_eq!(connector.calls("revoke-reference").len(), 1);
 }
 
 async fn an_unknown_attempt_is_settled_by_asking(database: TestDatabase) {

@@ -36,6 +36,15 @@ async fn an_owner_invites_somebody_of_its_own_house(database: TestDatabase) {
     assert_eq!(world.service.get(path).await.status, StatusCode::NOT_FOUND, "a new link is new");
     let told = world.told("user:ana@loja.ao", "person.invite", "rui@loja.ao").await;
     assert_eq!(told, 1);
+    let link = between(&answer.text, "<pre id=\"invited\" tabindex=\"0\">", "</pre>").unwrap();
+    let path = link.strip_prefix(world.service.origin()).unwrap();
+    let target = format!("/console/people/{id}");
+    world.post(&ana, &target, "change=role&role=reader").await;
+    assert_eq!(world.service.get(path).await.status, StatusCode::OK, "{link}");
+    for change in ["change=disable", "change=enable"] {
+        world.post(&ana, &target, change).await;
+    }
+    assert_eq!(world.service.get(path).await.status, StatusCode::NOT_FOUND, "it went with them");
 }
 
 async fn who_is_shut_out_is_out_at_once_and_a_new_role_counts_at_once(database: TestDatabase) {

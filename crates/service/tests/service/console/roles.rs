@@ -82,10 +82,12 @@ async fn every_action_is_allowed_or_refused_by_role(database: TestDatabase) {
 async fn pages_offer_only_what_their_reader_may_do(database: TestDatabase) {
     let world = World::start(database).await;
     let order = format!("/console/orders/{}", world.open.reference_number.as_str());
+    let event = format!("/console/webhooks/{}", world.event().await);
     let pages = [
         (order.as_str(), "/cancel\"", Permission::CancelOrders),
         (&order, "/simulate\"", Permission::Simulate),
         ("/console/webhooks", "/console/webhooks/recover", Permission::ResendWebhooks),
+        (&event, "webhook-signature", Permission::ResendWebhooks),
         ("/console/developers", "/rotate\"", Permission::ManageKeys),
         ("/console", "href=\"/console/people\"", Permission::ManagePeople),
         ("/console", "href=\"/console/audit\"", Permission::ReadAudit),

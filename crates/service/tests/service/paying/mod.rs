@@ -9,3 +9,4 @@ mod phones;
 mod references;
 mod row;
 mod wallet;
+mod windows;

@@ -29,7 +29,7 @@ pub(crate) enum Reply {
     Text(&'static str),
     /// The connection is closed instead.
     HangUp,
-    /// Not before a permit is given; then as accepted.
+    /// Not before a permit is given; then by the JSON it is given meanwhile, or as accepted.
     Hang(Arc<Semaphore>),
 }
 
@@ -197,7 +197,10 @@ impl State {
             Reply::HangUp => Err("hangs up"),
             Reply::Hang(gate) => {
                 let _open = gate.acquire().await;
-                Ok(Response::new(r#"{"answer":"accepted","railId":"slow"}"#.into()))
+                Ok(Response::new(match self.reply(&path, &asked) {
+                    Reply::Json(body) => body.to_string().into(),
+                    _ => r#"{"answer":"accepted","railId":"slow"}"#.into(),
+                }))
             }
         }
     }

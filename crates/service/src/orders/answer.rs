@@ -1,0 +1,57 @@
+//! A rail keeps silent about an attempt, and an operator found out elsewhere what became of it.
+
+use super::settle;
+use crate::app::App;
+use crate::domain::{About, AttemptState, Author, Notice, Reason, ReferenceNumber, Word};
+use crate::store::{Received, Stepped, StoreError};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// The full amount.
+    Paid,
+    NotPaid,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerError {
+    #[error("no payment of this order is unknown: its rail has answered, or is still being asked")]
+    NotUnknown,
+    #[error("the rail answered meanwhile: look at the order again")]
+    Answered,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+pub async fn answer(
+    app: &App,
+    reference: &ReferenceNumber,
+    found: Found,
+    by: &Author,
+    why: &str,
+) -> Result<(), AnswerError> {
+    let dossier = app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))?;
+    let attempt = dossier.in_flight().filter(|attempt| attempt.state == AttemptState::Unknown);
+    let attempt = attempt.ok_or(AnswerError::NotUnknown)?;
+    let now = app.clock.now();
+    let word = if found == Found::Paid { "paid" } else { "not paid" };
+    let cause = format!("{}: {word}: {why}", attempt.id.as_str());
+    app.store.note(now, by, "attempt.answer", reference.as_str(), &cause).await?;
+    let done = match found {
+        Found::Paid => {
+            let notice = Notice {
+                rail: attempt.rail.clone(),
+                rail_payment_id: format!("operator {}", attempt.id.as_str()),
+                about: About::Attempt(attempt.id.clone()),
+                word: Word::Paid(dossier.order.terms.amount.into()),
+                raw: why.as_bytes().to_vec(),
+            };
+            settle(app, notice, &by.request_id).await? == Received::Confirmed
+        }
+        Found::NotPaid => {
+            let refused = attempt.refused(Reason::from_text(why), now);
+            matches!(app.store.step(refused).await?, Stepped::Done { .. })
+        }
+    };
+    app.news.tell();
+    if done { Ok(()) } else { Err(AnswerError::Answered) }
+}

@@ -1,0 +1,105 @@
+//! What the clock brings, on PostgreSQL: deadlines, forecasts, queues of rails.
+
+use jiff::Timestamp;
+use tokio_postgres::Row;
+
+use super::Postgres;
+use super::paying::{Param, change, many};
+use crate::domain::AttemptId;
+use crate::store::outbox::as_limit;
+use crate::store::paying::ForecastRow;
+use crate::store::{Due, Result};
+
+impl Postgres {
+    pub(in crate::store) async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<Due>> {
+        let db = self.client().await?;
+        let (until_ms, count) = (until.as_millisecond(), as_limit(limit));
+        let given: [&Param<'_>; 2] = [&until_ms, &count];
+        let forecasts = format!(
+            "select {} from forecasts where due_at_ms <= $1 order by due_at_ms, id limit $2",
+            ForecastRow::COLUMNS
+        );
+        let attempts = "select due_at_ms, id, reference_number from payment_attempts
+                        where due_at_ms is not null and due_at_ms <= $1
+                        order by due_at_ms limit $2";
+        let orders = "select expires_at_ms, reference_number from orders
+                      where status = 'PEN' and expires_at_ms <= $1
+                      order by expires_at_ms limit $2";
+        let queues = "select due_at_ms, rail from rail_queues where due_at_ms <= $1
+                      order by due_at_ms limit $2";
+        let mut lists: Vec<Vec<Due>> = Vec::new();
+        let read = |rows: Vec<Row>, one: fn(&Row) -> Result<Due>| -> Result<Vec<Due>> {
+            rows.iter().map(one).collect()
+        };
+        lists.push(read(many(&db, &forecasts, &given).await?, |row| forecast_row(row).read())?);
+        lists.push(read(many(&db, attempts, &given).await?, |row| {
+            Due::attempt(row.get(0), row.get(1), row.get(2))
+        })?);
+        let visits = "select due_at_ms, reference_number, nonce from checkout_visits
+                      where due_at_ms is not null and due_at_ms <= $1
+                      order by due_at_ms limit $2";
+        lists.push(read(many(&db, visits, &given).await?, |row| {
+            Due::visit(row.get(0), row.get(1), row.get(2))
+        })?);
+        lists.push(read(many(&db, orders, &given).await?, |row| {
+            Due::order(row.get(0), row.get(1))
+        })?);
+        lists.push(read(many(&db, queues, &given).await?, |row| {
+            Due::queue(row.get(0), row.get(1))
+        })?);
+        let withdrawals = "select due_at_ms, attempt_id, reference_number from withdrawals
+                           where due_at_ms is not null and due_at_ms <= $1
+                           order by due_at_ms limit $2";
+        lists.push(read(many(&db, withdrawals, &given).await?, |row| {
+            Due::withdrawal(row.get(0), row.get(1), row.get(2))
+        })?);
+        Ok(Due::merge(lists, limit))
+    }
+
+    pub(in crate::store) async fn forget_forecast(&self, id: i64) -> Result<()> {
+        change(&self.client().await?, "delete from forecasts where id = $1", &[&id]).await?;
+        Ok(())
+    }
+
+    pub(in crate::store) async fn forget_forecasts(&self, attempt: &AttemptId) -> Result<()> {
+        let sql = "delete from forecasts where attempt_id = $1";
+        change(&self.client().await?, sql, &[&attempt.as_str()]).await?;
+        Ok(())
+    }
+
+    pub(in crate::store) async fn set_queue_due(
+        &self,
+        rail: &str,
+        from: Option<Timestamp>,
+        to: Timestamp,
+    ) -> Result<bool> {
+        let db = self.client().await?;
+        let to = to.as_millisecond();
+        let changed = match from {
+            None => {
+                let sql = "insert into rail_queues (rail, due_at_ms) values ($1, $2)
+                           on conflict do nothing";
+                change(&db, sql, &[&rail, &to]).await?
+            }
+            Some(from) => {
+                let sql = "update rail_queues set due_at_ms = $3
+                           where rail = $1 and due_at_ms = $2";
+                change(&db, sql, &[&rail, &from.as_millisecond(), &to]).await?
+            }
+        };
+        Ok(changed == 1)
+    }
+}
+
+fn forecast_row(row: &Row) -> ForecastRow {
+    ForecastRow {
+        id: row.get(0),
+        due_at_ms: row.get(1),
+        rail: row.get(2),
+        attempt_id: row.get(3),
+        rail_payment_id: row.get(4),
+        kind: row.get(5),
+        amount_centimos: row.get(6),
+        reason: row.get(7),
+    }
+}

@@ -1,0 +1,66 @@
+//! A rail that keeps silent for good: an operator is told, and answers for it.
+
+use serde_json::json;
+use svc_service::domain::*;
+use svc_service::orders::{self, AnswerError, Cancelling, Found};
+use svc_service::store::{Attention, Scope};
+
+use super::production;
+use crate::support::*;
+
+on_both_engines! {
+    a_payment_nobody_tells_of_is_answered_by_an_operator,
+    what_a_rail_can_still_tell_is_not_answered_by_anybody,
+}
+
+fn operator() -> Author {
+    Author { actor: Actor::Operator("ana".into()), request_id: String::new() }
+}
+
+async fn attention(paying: &TestPaying) -> Attention {
+    paying.app.store.attention(&Scope::Everything).await.unwrap()
+}
+
+async fn a_payment_nobody_tells_of_is_answered_by_an_operator(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    connector.will("query", Reply::Json(json!({ "answer": "unknown" })));
+    for (id, found, expected) in [
+        ("order_1", Found::Paid, ("accepted", "CON")),
+        ("order_2", Found::NotPaid, ("rejected", "CAN")),
+    ] {
+        let order = paying.order(id, 15_000).await;
+        paying.pay(&order, &push("923456789")).await;
+        paying.pass_s(80_000).await;
+        assert_eq!(attention(&paying).await.unanswered, 0, "it is still being asked");
+        paying.pass_s(10_000).await;
+        assert_eq!(paying.stands(&order).await, ("unknown", "PEN"));
+        let needs = attention(&paying).await;
+        let first = Some(order.reference_number.as_str());
+        assert_eq!((needs.unanswered, needs.first_unanswered.as_deref()), (1, first));
+        assert_eq!(paying.cancel(&order).await, Cancelling::Waits);
+        let by = operator();
+        let answered = || {
+            let (app, reference) = (&paying.app, &order.reference_number);
+            orders::answer(app, reference, found, &by, "their statement of today")
+        };
+        answered().await.unwrap();
+        paying.run_due().await;
+        assert_eq!(paying.stands(&order).await, expected, "{id}");
+        assert_eq!(attention(&paying).await.unanswered, 0);
+        assert!(matches!(answered().await, Err(AnswerError::NotUnknown)));
+        let told = paying.app.store.audit_of(order.reference_number.as_str()).await.unwrap();
+        let row = told.iter().find(|row| row.action == "attempt.answer").unwrap();
+        assert_eq!(row.actor, "operator:ana");
+        assert!(row.cause.ends_with("paid: their statement of today"), "{}", row.cause);
+    }
+}
+
+async fn what_a_rail_can_still_tell_is_not_answered_by_anybody(database: TestDatabase) {
+    let (paying, _connector) = production(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    paying.pay(&order, &push("923456789")).await;
+    let reference = &order.reference_number;
+    let refused = orders::answer(&paying.app, reference, Found::Paid, &operator(), "hope").await;
+    assert!(matches!(refused, Err(AnswerError::NotUnknown)), "{refused:?}");
+    assert_eq!(paying.stands(&order).await, ("awaiting_payer", "PEN"));
+}

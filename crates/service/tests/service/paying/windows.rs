@@ -1,0 +1,100 @@
+//! The payer closes the window: what that ends, and what it does not.
+
+use jiff::SignedDuration;
+use svc_service::domain::*;
+use svc_service::orders::{self, Choice};
+use svc_service::store::Received;
+
+use crate::support::*;
+
+on_both_engines! {
+    an_order_with_nothing_begun_is_given_up,
+    a_payer_who_came_back_by_another_window_keeps_the_order,
+    a_window_that_went_silent_holds_nothing,
+    a_code_may_be_approved_after_the_window_was_closed,
+    a_code_nobody_used_takes_the_order_along,
+    a_reference_outlives_every_window,
+}
+
+async fn opened(paying: &TestPaying, order: &Order, nonce: &str) {
+    let now = paying.app.clock.now();
+    paying.app.store.visit_seen(&order.reference_number, nonce, true, now).await.unwrap();
+}
+
+/// As the page's last word does it.
+async fn left(paying: &TestPaying, order: &Order, nonce: &str) {
+    let now = paying.app.clock.now();
+    let due = now.saturating_add(SignedDuration::from_secs(10)).unwrap();
+    paying.app.store.visit_left(&order.reference_number, nonce, now, due).await.unwrap();
+}
+
+async fn an_order_with_nothing_begun_is_given_up(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    opened(&paying, &order, "one").await;
+    left(&paying, &order, "one").await;
+    paying.pass_s(9).await;
+    assert_eq!(paying.stands(&order).await, ("", "PEN"));
+    paying.pass_s(1).await;
+    assert_eq!(paying.stands(&order).await, ("", "CAN"));
+}
+
+async fn a_payer_who_came_back_by_another_window_keeps_the_order(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    opened(&paying, &order, "one").await;
+    left(&paying, &order, "one").await;
+    paying.pass_s(5).await;
+    opened(&paying, &order, "two").await;
+    paying.pass_s(60).await;
+    assert_eq!(paying.stands(&order).await, ("", "PEN"));
+    left(&paying, &order, "two").await;
+    paying.pass_s(10).await;
+    assert_eq!(paying.stands(&order).await, ("", "CAN"), "the last one decides");
+}
+
+async fn a_window_that_went_silent_holds_nothing(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    opened(&paying, &order, "crashed").await;
+    paying.pass_s(120).await;
+    opened(&paying, &order, "one").await;
+    left(&paying, &order, "one").await;
+    paying.pass_s(10).await;
+    assert_eq!(paying.stands(&order).await, ("", "CAN"));
+}
+
+async fn a_code_may_be_approved_after_the_window_was_closed(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    opened(&paying, &order, "one").await;
+    let attempt = paying.pay(&order, &Choice::Code).await.attempts.remove(0);
+    left(&paying, &order, "one").await;
+    paying.pass_s(30).await;
+    assert_eq!(paying.stands(&order).await, ("issued", "PEN"));
+    let paid = paying.notice(&attempt, "p1", Word::Paid(Centimos::new(1_500_000)));
+    assert_eq!(orders::settle(&paying.app, paid, "").await.unwrap(), Received::Confirmed);
+    paying.pass_s(1_000).await;
+    assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
+}
+
+async fn a_code_nobody_used_takes_the_order_along(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 9_103).await;
+    opened(&paying, &order, "one").await;
+    paying.pay(&order, &Choice::Code).await;
+    left(&paying, &order, "one").await;
+    let expected: [Seen; 3] =
+        [(0, "issued", "PEN"), (900, "expired", "PEN"), (910, "expired", "CAN")];
+    assert_eq!(paying.timeline(&order, 2_000).await, expected);
+}
+
+async fn a_reference_outlives_every_window(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    opened(&paying, &order, "one").await;
+    paying.pay(&order, &reference(60)).await;
+    left(&paying, &order, "one").await;
+    paying.pass_s(3_599).await;
+    assert_eq!(paying.stands(&order).await, ("issued", "PEN"));
+}
