@@ -49,9 +49,9 @@ pub(crate) struct Cancel {
 pub(crate) struct Answer {
     /// Its referenceNumber
     order: String,
-    /// The full amount arrived: the order is paid
-    #[arg(long)]
-    paid: bool,
+    /// The full amount arrived, by this payment of the rail's: the order is paid
+    #[arg(long, value_name = "RAIL_PAYMENT_ID")]
+    paid: Option<String>,
     /// No money moved: the payer may try again
     #[arg(long)]
     not_paid: bool,
@@ -148,7 +148,7 @@ async fn answer(args: Answer) -> anyhow::Result<()> {
     let reference = reference(&args.order)?;
     let app = App::open(config, &database).await?;
     let by = Author { actor: Actor::Operator(args.operator), request_id: String::new() };
-    let found = if args.paid { Found::Paid } else { Found::NotPaid };
+    let found = args.paid.map_or(Found::NotPaid, |rail_payment_id| Found::Paid { rail_payment_id });
     orders::answer(&app, &reference, found, &by, &args.reason).await?;
     let dossier = app.store.dossier(&reference).await?;
     let status = dossier.map_or("", |dossier| dossier.order.status.code());

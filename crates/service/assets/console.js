@@ -24,7 +24,7 @@
         actions.onPopupWindowClosed(() => location.assign("/success?orderId=" + payment.orderId)),
       onPending: async ({ payment }, actions) =>
         actions.onPopupWindowClosed(() =>
-          location.assign("/pending?ref=" + payment.data.paymentReference)),
+          location.assign("/pending?ref=" + (payment.data.paymentReference ?? ""))),
       onCancel: async () => location.assign("/cancelled"),
       onError: async (error) => console.error(error.code, error.message),
     })

@@ -51,9 +51,9 @@ Svc("${form.elements.key.value || "pk_test_…"}").generateButton({
     actions.onPopupWindowClosed(() => location.assign("/success?orderId=" + data.payment.orderId));
   },
   onPending: async (data, actions) => {
-    const { paymentReference, entity } = data.payment.data;
+    const { paymentReference = "", entity } = data.payment.data;
     actions.onPopupWindowClosed(() =>
-      location.assign("/pending?ref=" + paymentReference + "&entity=" + entity.number));
+      location.assign("/pending?ref=" + paymentReference + "&entity=" + (entity?.number ?? "")));
   },
   onCancel: async () => location.assign("/cancelled"),
   onError: async (error) => console.error(error.code, error.message),

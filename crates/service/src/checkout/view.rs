@@ -380,13 +380,15 @@ pub(super) fn payment(dossier: &Dossier, now: Timestamp) -> String {
         Some(_) => PaymentMethod::BankReference,
         None => dossier.attempts.last().map_or(PaymentMethod::Direct, |a| a.instrument.method()),
     };
-    let data = reference.map_or(json!({}), |attempt| match &attempt.instrument {
+    // Pages of merchants read these paths whatever was pending.
+    let nothing = || json!({ "paymentReference": "", "entity": { "number": "", "name": "" } });
+    let data = reference.map_or_else(nothing, |attempt| match &attempt.instrument {
         Instrument::Reference(Some(bank)) => json!({
             "paymentReference": bank.number(),
             "entity": { "number": bank.entity(), "name": "" },
             "expiresAt": attempt.deadline.to_string(),
         }),
-        _ => json!({}),
+        _ => nothing(),
     });
     json!({
         "orderId": order.external_transaction_id.as_str(),

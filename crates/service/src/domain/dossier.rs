@@ -143,7 +143,8 @@ impl Dossier {
         if settled || self.in_flight().is_some() || self.is_held() || self.issued().any(reference) {
             return Leaving::Stay;
         }
-        match self.issued().map(|code| code.deadline).filter(|until| now < *until).max() {
+        // A code past its deadline is one whose rail is being asked.
+        match self.issued().map(|code| code.deadline.max(now)).max() {
             Some(until) => Leaving::Wait { until },
             None => Leaving::GiveUp,
         }

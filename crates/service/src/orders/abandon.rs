@@ -1,15 +1,18 @@
 //! The payer closed the window. If nothing was begun that could still be paid, the order ends.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::cancel;
 use crate::app::App;
 use crate::domain::{Actor, Author, CancelReason, Leaving, ReferenceNumber};
 use crate::store::StoreError;
 
-/// A page that is open asks for news every few seconds.
-const HEARD_WITHIN: SignedDuration = SignedDuration::from_secs(60);
-/// What becomes of a code at its deadline is known a moment later.
+/// A page that is hidden is silent, and one whose browser was killed says nothing: after this nobody waits
+/// for it.
+const HEARD_WITHIN: SignedDuration = SignedDuration::from_mins(15);
+/// Until it is looked again whether another window is still there.
+const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(60);
+/// A rail is asked about a code at its deadline; until it is looked whether it has answered.
 const AFTER_A_CODE: SignedDuration = SignedDuration::from_secs(10);
 
 pub(super) async fn abandon(
@@ -18,18 +21,21 @@ pub(super) async fn abandon(
     nonce: &str,
 ) -> Result<(), StoreError> {
     let now = app.clock.now();
+    let after = |from: Timestamp, pause| from.saturating_add(pause).unwrap_or(Timestamp::MAX);
     let left_at = app.store.visit(reference, nonce).await?.and_then(|visit| visit.left_at);
-    let heard_since = now.saturating_sub(HEARD_WITHIN).unwrap_or(now);
-    // The payer may have come back by another window, which gives up the order when it is left.
-    let open_elsewhere = app.store.is_open_elsewhere(reference, nonce, heard_since).await?;
-    if let Some(left_at) = left_at.filter(|_| !open_elsewhere)
+    if let Some(left_at) = left_at
         && let Some(dossier) = app.store.dossier(reference).await?
     {
         match dossier.when_left(now) {
             Leaving::Stay => {}
             Leaving::Wait { until } => {
-                let due = until.saturating_add(AFTER_A_CODE).unwrap_or(until);
-                return app.store.visit_left(reference, nonce, left_at, due).await;
+                let due = after(until, AFTER_A_CODE);
+                return app.store.visit_due(reference, nonce, left_at, due).await;
+            }
+            // The payer came back by another window.
+            Leaving::GiveUp if is_open_elsewhere(app, reference, nonce, now).await? => {
+                let due = after(now, LOOK_AGAIN);
+                return app.store.visit_due(reference, nonce, left_at, due).await;
             }
             Leaving::GiveUp => {
                 let request = Author { actor: Actor::Payer, request_id: String::new() };
@@ -38,4 +44,14 @@ pub(super) async fn abandon(
         }
     }
     app.store.visit_ended(reference, nonce).await
+}
+
+async fn is_open_elsewhere(
+    app: &App,
+    reference: &ReferenceNumber,
+    nonce: &str,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let since = now.saturating_sub(HEARD_WITHIN).unwrap_or(now);
+    app.store.is_open_elsewhere(reference, nonce, since).await
 }

@@ -2,13 +2,17 @@
 
 use super::settle;
 use crate::app::App;
-use crate::domain::{About, AttemptState, Author, Notice, Reason, ReferenceNumber, Word};
+use crate::domain::{
+    About, AttemptState, Author, Notice, PaymentAttempt, Reason, ReferenceNumber, Word,
+};
 use crate::store::{Received, Stepped, StoreError};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The full amount.
-    Paid,
+    /// The full amount, by this id of the rail's: should it tell us after all, that is old news.
+    Paid {
+        rail_payment_id: String,
+    },
     NotPaid,
 }
 
@@ -30,17 +34,22 @@ pub async fn answer(
     why: &str,
 ) -> Result<(), AnswerError> {
     let dossier = app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))?;
-    let attempt = dossier.in_flight().filter(|attempt| attempt.state == AttemptState::Unknown);
+    let silent = |one: &&PaymentAttempt| one.state == AttemptState::Unknown && one.due_at.is_none();
+    let attempt = dossier.in_flight().filter(silent);
     let attempt = attempt.ok_or(AnswerError::NotUnknown)?;
     let now = app.clock.now();
-    let word = if found == Found::Paid { "paid" } else { "not paid" };
-    let cause = format!("{}: {word}: {why}", attempt.id.as_str());
+    let cause = match &found {
+        Found::Paid { rail_payment_id } => {
+            format!("{} was paid by {rail_payment_id}: {why}", attempt.id.as_str())
+        }
+        Found::NotPaid => format!("{} was not paid: {why}", attempt.id.as_str()),
+    };
     app.store.note(now, by, "attempt.answer", reference.as_str(), &cause).await?;
     let done = match found {
-        Found::Paid => {
+        Found::Paid { rail_payment_id } => {
             let notice = Notice {
                 rail: attempt.rail.clone(),
-                rail_payment_id: format!("operator {}", attempt.id.as_str()),
+                rail_payment_id,
                 about: About::Attempt(attempt.id.clone()),
                 word: Word::Paid(dossier.order.terms.amount.into()),
                 raw: why.as_bytes().to_vec(),

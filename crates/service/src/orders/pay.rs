@@ -181,6 +181,10 @@ async fn call(app: App, rail: Arc<Rail>, order: Order, attempt: PaymentAttempt, 
     app.news.tell();
     match (stored, lane) {
         (Ok(Stepped::Done { announced: true }), Some(lane)) => app.outbox_bell.ring(lane),
+        (Ok(Stepped::Lost), _) => tracing::warn!(
+            attempt = attempt.id.as_str(),
+            "a rail answered after its attempt had ended; its word is not kept"
+        ),
         (Ok(_), _) => {}
         // The attempt is due again in a minute, and then its rail is asked.
         (Err(fault), _) => tracing::warn!(%fault, "a rail's answer could not be stored"),
@@ -192,6 +196,10 @@ async fn keep(app: &App, step: Step) -> Result<Stepped, StoreError> {
     for pause in STORE_PAUSES {
         match app.store.step(step.clone()).await {
             Err(StoreError::Unavailable(_)) => tokio::time::sleep(pause).await,
+            // Meanwhile it was asked about, in vain: now it is known.
+            Ok(Stepped::Lost) => {
+                return app.store.step(Step { from: AttemptState::Unknown, ..step }).await;
+            }
             stored => return stored,
         }
     }

@@ -12,8 +12,8 @@ use crate::store::StoreError;
 /// While one node tells it, no other does.
 const TELLING: SignedDuration = SignedDuration::from_secs(45);
 /// A rail that has its hands full, or has not said yet what it can do.
-const TURN: SignedDuration = SignedDuration::from_secs(2);
-/// A rail that said no, or nothing.
+const TURN: SignedDuration = SignedDuration::from_secs(30);
+/// A rail that said no, or nothing, or is not set up.
 const PAUSE: SignedDuration = SignedDuration::from_mins(5);
 const TOLD_FOR: SignedDuration = SignedDuration::from_hours(24);
 
@@ -28,23 +28,19 @@ pub(super) async fn withdraw(
     let attempt = dossier.as_ref().and_then(|dossier| dossier.attempt(id)).cloned();
     let rail = attempt.as_ref().and_then(|attempt| app.rails.named(&attempt.rail)).cloned();
     let (Some(attempt), Some(rail)) = (attempt, rail) else {
-        tracing::warn!(attempt = id.as_str(), "the rail of a dead reference is not set up here");
-        return app.store.withdrawn(id, due_at).await.map(|_| None);
+        return again(app, id, due_at, PAUSE).await.map(|()| None);
     };
-    let after = |pause| app.clock.now().saturating_add(pause).unwrap_or(Timestamp::MAX);
     let held = match rail.capabilities().map(|can| can.can_revoke) {
-        Some(false) => return app.store.withdrawn(id, due_at).await.map(|_| None),
-        Some(true) => match rail.line() {
+        Some(false) => return done(app, id, due_at).await.map(|()| None),
+        Some(true) => match rail.spare_line() {
             Line::Quick => None,
             Line::Slow(held) => Some(held),
-            Line::Busy => {
-                return app.store.withdraw_at(id, due_at, after(TURN)).await.map(|_| None);
-            }
+            Line::Busy => return again(app, id, due_at, TURN).await.map(|()| None),
         },
-        None => return app.store.withdraw_at(id, due_at, after(TURN)).await.map(|_| None),
+        None => return again(app, id, due_at, TURN).await.map(|()| None),
     };
-    let until = after(TELLING);
-    if !app.store.withdraw_at(id, due_at, until).await? {
+    let until = app.clock.now().saturating_add(TELLING).unwrap_or(Timestamp::MAX);
+    if !app.store.move_withdrawal(id, due_at, Some(until), Timestamp::MIN).await? {
         return Ok(None);
     }
     let app = app.clone();
@@ -61,22 +57,34 @@ async fn tell(
     until: Timestamp,
 ) -> Result<(), StoreError> {
     if rail.revoke(attempt).await {
-        return app.store.withdrawn(&attempt.id, until).await.map(drop);
+        return done(app, &attempt.id, until).await;
     }
-    let (now, attempt) = (app.clock.now(), &attempt.id);
-    let next = now.saturating_add(PAUSE).unwrap_or(Timestamp::MAX);
+    tracing::warn!(attempt = attempt.id.as_str(), "a reference could not be withdrawn");
+    again(app, &attempt.id, until, PAUSE).await
+}
+
+async fn done(app: &App, id: &AttemptId, due_at: Timestamp) -> Result<(), StoreError> {
+    app.store.move_withdrawal(id, due_at, None, Timestamp::MIN).await.map(drop)
+}
+
+/// Later, for a day.
+async fn again(
+    app: &App,
+    id: &AttemptId,
+    due_at: Timestamp,
+    pause: SignedDuration,
+) -> Result<(), StoreError> {
+    let now = app.clock.now();
+    let next = now.saturating_add(pause).unwrap_or(Timestamp::MAX);
     let since = now.saturating_sub(TOLD_FOR).unwrap_or(Timestamp::MIN);
-    if app.store.withdraw_again(attempt, until, next, since).await? {
-        tracing::warn!(
-            attempt = attempt.as_str(),
-            "a reference could not be withdrawn; it is tried again"
-        );
+    if app.store.move_withdrawal(id, due_at, Some(next), since).await? {
         return Ok(());
     }
-    tracing::error!(
-        attempt = attempt.as_str(),
-        rail = rail.name(),
-        "a reference could not be withdrawn in a day: withdraw it at the rail"
-    );
-    app.store.withdrawn(attempt, until).await.map(drop)
+    if app.store.move_withdrawal(id, due_at, None, Timestamp::MIN).await? {
+        tracing::error!(
+            attempt = id.as_str(),
+            "a reference could not be withdrawn in a day: withdraw it at its rail"
+        );
+    }
+    Ok(())
 }

@@ -98,6 +98,13 @@ impl Connector {
         }
     }
 
+    pub(super) fn spare_line(&self) -> Line {
+        if self.questions.available_permits() <= QUESTIONS_MAX / 2 {
+            return Line::Busy;
+        }
+        self.line()
+    }
+
     /// Asks what the rail can do; what was known stays until it answers.
     pub async fn refresh(&self) -> Result<(), ConnectorError> {
         let reply: CapabilitiesReply = self.call("capabilities", &NoRequest {}).await?;

@@ -18,7 +18,6 @@ mod records;
 mod request_log;
 mod sqlite;
 mod visits;
-mod withdrawals;
 
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
@@ -339,7 +338,7 @@ impl Store {
         engine!(self.visit(reference, nonce))
     }
 
-    /// Whether another window shows this order and was heard of since then.
+    /// Whether another window whose script runs shows this order, and was heard of since then.
     pub async fn is_open_elsewhere(
         &self,
         reference: &ReferenceNumber,
@@ -371,9 +370,32 @@ impl Store {
         engine!(self.visit_left(reference, nonce, at, due))
     }
 
+    /// Looks at a window again at `due`, if it is still the one that was left then.
+    pub async fn visit_due(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+        left_at: Timestamp,
+        due: Timestamp,
+    ) -> Result<()> {
+        engine!(self.visit_due(reference, nonce, left_at, due))
+    }
+
     /// Nothing more is due for a window.
     pub async fn visit_ended(&self, reference: &ReferenceNumber, nonce: &str) -> Result<()> {
         engine!(self.visit_ended(reference, nonce))
+    }
+
+    /// Looks at a withdrawal again at `to`, or never; if it was due at `due` and not for longer than
+    /// `since`. Of two nodes one does it.
+    pub async fn move_withdrawal(
+        &self,
+        id: &AttemptId,
+        due: Timestamp,
+        to: Option<Timestamp>,
+        since: Timestamp,
+    ) -> Result<bool> {
+        engine!(self.move_withdrawal(id, due, to, since))
     }
 
     /// What is due by then, by time.

@@ -20,7 +20,7 @@ const AHEAD_MAX: u32 = 1_024;
 /// In all.
 const HELD_MAX: usize = 4_096;
 /// A claimed event that was not sent by then is given back: its lease must outlast the attempt.
-const HELD_TIME_MAX: Duration = Duration::from_secs(2);
+const HELD_TIME_MAX: Duration = Duration::from_secs(3);
 /// Lanes in one claim.
 const WANTS_MAX: usize = 64;
 /// Lanes known at once, in all and of one application; beyond it new ones wait for a later look.

@@ -56,6 +56,21 @@ impl Postgres {
         Ok(Due::merge(lists, limit))
     }
 
+    pub(in crate::store) async fn move_withdrawal(
+        &self,
+        id: &AttemptId,
+        due: Timestamp,
+        to: Option<Timestamp>,
+        since: Timestamp,
+    ) -> Result<bool> {
+        let sql = "update withdrawals set due_at_ms = $3
+                   where attempt_id = $1 and due_at_ms = $2 and since_ms >= $4";
+        let (due, since) = (due.as_millisecond(), since.as_millisecond());
+        let to = to.map(Timestamp::as_millisecond);
+        let given: [&Param<'_>; 4] = [&id.as_str(), &due, &to, &since];
+        Ok(change(&self.client().await?, sql, &given).await? == 1)
+    }
+
     pub(in crate::store) async fn forget_forecast(&self, id: i64) -> Result<()> {
         change(&self.client().await?, "delete from forecasts where id = $1", &[&id]).await?;
         Ok(())

@@ -7,8 +7,8 @@ use tokio_postgres::Row;
 use super::outbox::insert_event;
 use super::{Fault, Postgres};
 use crate::domain::{
-    ATTEMPTS_MAX, About, AttemptId, BankReference, CancelReason, Instrument, PaymentMethod, Reason,
-    ReferenceNumber, Stamp, Step,
+    ATTEMPTS_MAX, About, AttemptId, AttemptState, BankReference, CancelReason, Instrument,
+    PaymentMethod, Reason, ReferenceNumber, Stamp, Step,
 };
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
@@ -257,6 +257,12 @@ pub(super) async fn step(db: &impl GenericClient, step: &Step) -> Told<Stepped> 
                    where reference_number = $1 and status = 'PEN'
                        and (cancel_requested is not null or closing_at_ms is not null)";
         change(db, sql, &[&reference, &at_ms]).await?;
+    }
+    let pending = "select 1 from orders where reference_number = $1 and status = 'PEN'";
+    if step.to == AttemptState::Issued && one(db, pending, &[&reference]).await?.is_none() {
+        // Issued too late: the order ended while its rail was called.
+        free_references(db, &[reference], &[free_at_ms(step.at)]).await?;
+        withdraw(db, &[reference], &[step.to.as_str()], &[at_ms]).await?;
     }
     if step.from != step.to {
         let sql = "insert into audit (at_ms, actor, action, subject, before, after, cause,

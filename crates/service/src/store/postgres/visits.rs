@@ -26,7 +26,7 @@ impl Postgres {
         since: Timestamp,
     ) -> Result<bool> {
         let sql = "select 1 from checkout_visits where reference_number = $1 and nonce <> $2
-                       and left_at_ms is null and seen_at_ms >= $3 limit 1";
+                       and alive and left_at_ms is null and seen_at_ms >= $3 limit 1";
         let db = self.client().await?;
         let given: [&Param<'_>; 3] = [&reference.as_str(), &nonce, &since.as_millisecond()];
         Ok(one(&db, sql, &given).await?.is_some())
@@ -61,6 +61,21 @@ impl Postgres {
         let db = self.client().await?;
         let (at, due) = (at.as_millisecond(), due.as_millisecond());
         change(&db, sql, &[&reference.as_str(), &nonce, &at, &due]).await?;
+        Ok(())
+    }
+
+    pub(in crate::store) async fn visit_due(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+        left_at: Timestamp,
+        due: Timestamp,
+    ) -> Result<()> {
+        let sql = "update checkout_visits set due_at_ms = $4
+                   where reference_number = $1 and nonce = $2 and left_at_ms = $3";
+        let (left, due) = (left_at.as_millisecond(), due.as_millisecond());
+        let given: [&Param<'_>; 4] = [&reference.as_str(), &nonce, &left, &due];
+        change(&self.client().await?, sql, &given).await?;
         Ok(())
     }
 

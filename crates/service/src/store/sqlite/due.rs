@@ -38,6 +38,25 @@ impl Sqlite {
         self.reader.run(move |db| due(db, until.as_millisecond(), limit)).await
     }
 
+    pub(in crate::store) async fn move_withdrawal(
+        &self,
+        id: &AttemptId,
+        due: Timestamp,
+        to: Option<Timestamp>,
+        since: Timestamp,
+    ) -> Result<bool> {
+        let sql = "update withdrawals set due_at_ms = ?3
+                   where attempt_id = ?1 and due_at_ms = ?2 and since_ms >= ?4";
+        let id = id.clone();
+        self.writer
+            .run(move |db| {
+                let (due, since) = (due.as_millisecond(), since.as_millisecond());
+                let to = to.map(Timestamp::as_millisecond);
+                Ok(execute(db, sql, params![id.as_str(), due, to, since])? == 1)
+            })
+            .await
+    }
+
     pub(in crate::store) async fn forget_forecast(&self, id: i64) -> Result<()> {
         self.writer
             .run(move |db| execute(db, "delete from forecasts where id = ?1", [id]).map(drop))

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row, params};
 use super::outbox::insert_event;
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{
-    ATTEMPTS_MAX, About, AttemptId, BankReference, CancelReason, Dossier, Instrument,
+    ATTEMPTS_MAX, About, AttemptId, AttemptState, BankReference, CancelReason, Dossier, Instrument,
     PaymentMethod, ReferenceNumber, Stamp, Step,
 };
 use crate::store::outbox::as_limit;
@@ -263,6 +263,11 @@ pub(super) fn step(db: &Connection, step: &Step) -> Result<Stepped> {
             params![reference, at_ms],
         )?;
     }
+    if step.to == AttemptState::Issued && !is_pending(db, reference)? {
+        // Issued too late: the order ended while its rail was called.
+        free_references(db, reference, step.at)?;
+        withdraw(db, reference, step.to.as_str(), step.at)?;
+    }
     if step.from != step.to {
         execute(
             db,
@@ -307,6 +312,11 @@ fn announce(db: &Connection, step: &Step) -> Result<bool> {
     }
     insert_event(db, step.application, &step.reference_number, event)?;
     Ok(true)
+}
+
+fn is_pending(db: &Connection, reference: &str) -> Result<bool> {
+    let sql = "select 1 from orders where reference_number = ?1 and status = 'PEN'";
+    Ok(row(db, sql, [reference], |row| row.get::<_, i64>(0))?.is_some())
 }
 
 /// Its rail is to be told that a reference in this state is dead.

@@ -28,7 +28,7 @@ impl Sqlite {
         since: Timestamp,
     ) -> Result<bool> {
         let sql = "select 1 from checkout_visits where reference_number = ?1 and nonce <> ?2
-                       and left_at_ms is null and seen_at_ms >= ?3 limit 1";
+                       and alive and left_at_ms is null and seen_at_ms >= ?3 limit 1";
         let given = params![reference.as_str(), nonce, since.as_millisecond()];
         let found = self.lookups.run(|db| row(db, sql, given, |row| row.get::<_, i64>(0)))?;
         Ok(found.is_some())
@@ -69,6 +69,24 @@ impl Sqlite {
             .run(move |db| {
                 let (at, due) = (at.as_millisecond(), due.as_millisecond());
                 execute(db, sql, params![reference.as_str(), nonce, at, due]).map(drop)
+            })
+            .await
+    }
+
+    pub(in crate::store) async fn visit_due(
+        &self,
+        reference: &ReferenceNumber,
+        nonce: &str,
+        left_at: Timestamp,
+        due: Timestamp,
+    ) -> Result<()> {
+        let sql = "update checkout_visits set due_at_ms = ?4
+                   where reference_number = ?1 and nonce = ?2 and left_at_ms = ?3";
+        let (reference, nonce) = (reference.clone(), nonce.to_owned());
+        self.writer
+            .run(move |db| {
+                let (left, due) = (left_at.as_millisecond(), due.as_millisecond());
+                execute(db, sql, params![reference.as_str(), nonce, left, due]).map(drop)
             })
             .await
     }

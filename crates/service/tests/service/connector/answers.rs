@@ -3,7 +3,7 @@
 use serde_json::json;
 use svc_service::domain::*;
 use svc_service::orders::{self, AnswerError, Cancelling, Found};
-use svc_service::store::{Attention, Scope};
+use svc_service::store::{Attention, Received, Scope};
 
 use super::production;
 use crate::support::*;
@@ -25,23 +25,24 @@ async fn a_payment_nobody_tells_of_is_answered_by_an_operator(database: TestData
     let (paying, connector) = production(database).await;
     connector.will("query", Reply::Json(json!({ "answer": "unknown" })));
     for (id, found, expected) in [
-        ("order_1", Found::Paid, ("accepted", "CON")),
+        ("order_1", Found::Paid { rail_payment_id: "tx-7".into() }, ("accepted", "CON")),
         ("order_2", Found::NotPaid, ("rejected", "CAN")),
     ] {
         let order = paying.order(id, 15_000).await;
         paying.pay(&order, &push("923456789")).await;
         paying.pass_s(80_000).await;
         assert_eq!(attention(&paying).await.unanswered, 0, "it is still being asked");
+        let (by, reference) = (operator(), &order.reference_number);
+        let early = orders::answer(&paying.app, reference, found.clone(), &by, "hope").await;
+        assert!(matches!(early, Err(AnswerError::NotUnknown)), "{early:?}");
         paying.pass_s(10_000).await;
         assert_eq!(paying.stands(&order).await, ("unknown", "PEN"));
         let needs = attention(&paying).await;
         let first = Some(order.reference_number.as_str());
         assert_eq!((needs.unanswered, needs.first_unanswered.as_deref()), (1, first));
         assert_eq!(paying.cancel(&order).await, Cancelling::Waits);
-        let by = operator();
         let answered = || {
-            let (app, reference) = (&paying.app, &order.reference_number);
-            orders::answer(app, reference, found, &by, "their statement of today")
+            orders::answer(&paying.app, reference, found.clone(), &by, "their statement of today")
         };
         answered().await.unwrap();
         paying.run_due().await;
@@ -51,7 +52,16 @@ async fn a_payment_nobody_tells_of_is_answered_by_an_operator(database: TestData
         let told = paying.app.store.audit_of(order.reference_number.as_str()).await.unwrap();
         let row = told.iter().find(|row| row.action == "attempt.answer").unwrap();
         assert_eq!(row.actor, "operator:ana");
-        assert!(row.cause.ends_with("paid: their statement of today"), "{}", row.cause);
+        let attempt = paying.last_attempt(&order).await;
+        let said = if id == "order_1" { "was paid by tx-7" } else { "was not paid" };
+        let cause = format!("{} {said}: their statement of today", attempt.id.as_str());
+        assert_eq!(row.cause, cause);
+        if id == "order_1" {
+            // The rail tells after all.
+            let late = paying.notice(&attempt, "tx-7", Word::Paid(Centimos::new(1_500_000)));
+            let received = orders::settle(&paying.app, late, "").await.unwrap();
+            assert_eq!(received, Received::Duplicate);
+        }
     }
 }
 
@@ -60,7 +70,8 @@ async fn what_a_rail_can_still_tell_is_not_answered_by_anybody(database: TestDat
     let order = paying.order("order_1", 15_000).await;
     paying.pay(&order, &push("923456789")).await;
     let reference = &order.reference_number;
-    let refused = orders::answer(&paying.app, reference, Found::Paid, &operator(), "hope").await;
+    let (by, found) = (operator(), Found::NotPaid);
+    let refused = orders::answer(&paying.app, reference, found, &by, "hope").await;
     assert!(matches!(refused, Err(AnswerError::NotUnknown)), "{refused:?}");
     assert_eq!(paying.stands(&order).await, ("awaiting_payer", "PEN"));
 }

@@ -19,6 +19,7 @@ on_both_engines! {
     a_broken_answer_to_a_start_is_unknown_and_never_tried_again,
     a_start_that_hangs_is_asked_about_and_its_late_answer_changes_nothing,
     a_cancellation_that_waited_ends_an_order_whose_reference_is_issued_after_all,
+    a_reference_issued_after_the_order_was_paid_is_withdrawn,
     an_unknown_attempt_is_settled_by_asking,
     a_refusal_is_told_in_the_rails_words,
     what_was_asked_and_paid_wrongly_is_held,
@@ -181,6 +182,31 @@ async fn a_cancellation_that_waited_ends_an_order_whose_reference_is_issued_afte
     assert_eq!(paying.stands(&order).await, ("revoked", "CAN"));
     assert_eq!(paying.events(&order).await, ["CAN"], "nobody was told that it could be paid");
     assert_eq!(connector.calls("revoke-reference").len(), 1);
+}
+
+async fn a_reference_issued_after_the_order_was_paid_is_withdrawn(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let code = paying.pay(&order, &Choice::Code).await.attempts.remove(0);
+    let gate = Arc::new(Semaphore::new(0));
+    connector.will("issue-reference", Reply::Hang(Arc::clone(&gate)));
+    let meanwhile = async {
+        connector.wait_for("issue-reference", 1).await;
+        let word = Word::Paid(Centimos::new(1_500_000));
+        orders::settle(&paying.app, paying.notice(&code, "p1", word), "").await.unwrap();
+        let given = json!({
+            "answer": "accepted", "railId": "rail-7", "entity": "00348", "reference": "987654321",
+        });
+        connector.will("issue-reference", Reply::Json(given));
+        gate.add_permits(1);
+    };
+    let choice = reference(60);
+    let (dossier, ()) = tokio::join!(paying.pay(&order, &choice), meanwhile);
+    assert_eq!(dossier.order.status, Status::Confirmed);
+    paying.run_due().await;
+    assert_eq!(connector.calls("revoke-reference").len(), 1);
+    assert_eq!(paying.database.count("bank_references where free_at_ms is null").await, 0);
+    assert_eq!(paying.events(&order).await, ["PEN", "CON"]);
 }
 
 async fn an_unknown_attempt_is_settled_by_asking(database: TestDatabase) {

@@ -46,7 +46,7 @@ async fn a_payer_who_came_back_by_another_window_keeps_the_order(database: TestD
     left(&paying, &order, "one").await;
     paying.pass_s(5).await;
     opened(&paying, &order, "two").await;
-    paying.pass_s(60).await;
+    paying.pass_s(300).await;
     assert_eq!(paying.stands(&order).await, ("", "PEN"));
     left(&paying, &order, "two").await;
     paying.pass_s(10).await;
@@ -56,11 +56,12 @@ async fn a_payer_who_came_back_by_another_window_keeps_the_order(database: TestD
 async fn a_window_that_went_silent_holds_nothing(database: TestDatabase) {
     let paying = TestPaying::start(database).await;
     let order = paying.order("order_1", 15_000).await;
-    opened(&paying, &order, "crashed").await;
-    paying.pass_s(120).await;
+    opened(&paying, &order, "killed").await;
     opened(&paying, &order, "one").await;
     left(&paying, &order, "one").await;
-    paying.pass_s(10).await;
+    paying.pass_s(890).await;
+    assert_eq!(paying.stands(&order).await, ("", "PEN"), "it may be hidden");
+    paying.pass_s(100).await;
     assert_eq!(paying.stands(&order).await, ("", "CAN"));
 }
 
@@ -84,6 +85,11 @@ async fn a_code_nobody_used_takes_the_order_along(database: TestDatabase) {
     opened(&paying, &order, "one").await;
     paying.pay(&order, &Choice::Code).await;
     left(&paying, &order, "one").await;
+    let dossier = paying.dossier(&order).await;
+    let asked_about =
+        dossier.attempts[0].deadline.saturating_add(SignedDuration::from_secs(30)).unwrap();
+    let waits = Leaving::Wait { until: asked_about };
+    assert_eq!(dossier.when_left(asked_about), waits, "nobody knows yet whether it was used");
     let expected: [Seen; 3] =
         [(0, "issued", "PEN"), (900, "expired", "PEN"), (910, "expired", "CAN")];
     assert_eq!(paying.timeline(&order, 2_000).await, expected);
