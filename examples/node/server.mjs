@@ -12,7 +12,7 @@ if (SECRET.length < 24) throw new Error("SVC_WEBHOOK_SECRET is missing or too sh
 const APPLICATION = (env.SVC_PUBLISHABLE_KEY ?? "").replace(/^pk_(test|live)_/, "");
 const PORT = Number(env.PORT ?? 3001);
 const SHOP = env.SHOP_URL ?? `http://127.0.0.1:${PORT}`;
-const PRICES = { livro: 15000, cafe: 6500 };
+const PRICES = { "livro-receitas": 15000, "cafe-amboim": 6500 };
 const BODY_BYTES_MAX = 65536;
 
 const orders = new Map();
@@ -33,9 +33,13 @@ async function accessToken() {
   return value;
 }
 
-async function service(path, init = {}) {
+async function service(path, init = {}, again = true) {
   const headers = { authorization: `Bearer ${await accessToken()}`, "content-type": "application/json" };
   const answer = await fetch(env.SVC_BASE_URL + path, { ...init, headers });
+  if (answer.status === 401 && again) {
+    token.until = 0;
+    return service(path, init, false);
+  }
   const { data, message } = await answer.json();
   if (!answer.ok) throw new Error(message);
   return data;

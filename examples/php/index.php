@@ -8,7 +8,7 @@ if (strlen($secret) < 24) {
     http_response_code(500);
     exit('SVC_WEBHOOK_SECRET is missing or too short to be one');
 }
-const PRICES = ['livro' => 15000, 'cafe' => 6500];
+const PRICES = ['livro-receitas' => 15000, 'cafe-amboim' => 6500];
 $application = preg_replace('/^pk_(test|live)_/', '', getenv('SVC_PUBLISHABLE_KEY'));
 $shop = getenv('SHOP_URL') ?: 'http://' . $_SERVER['HTTP_HOST'];
 

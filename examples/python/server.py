@@ -11,6 +11,7 @@ import re
 import sqlite3
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
@@ -24,7 +25,7 @@ BASE_URL = os.environ["SVC_BASE_URL"]
 APPLICATION = re.sub(r"^pk_(test|live)_", "", os.environ["SVC_PUBLISHABLE_KEY"])
 PORT = int(os.environ.get("PORT", "3002"))
 SHOP = os.environ.get("SHOP_URL", f"http://127.0.0.1:{PORT}")
-PRICES = {"livro": 15000, "cafe": 6500}
+PRICES = {"livro-receitas": 15000, "cafe-amboim": 6500}
 BODY_BYTES_MAX = 65536
 
 lock = threading.Lock()
@@ -52,13 +53,19 @@ def access_token():
     return token["value"]
 
 
-def service(path, body=None):
+def service(path, body=None, again=True):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(BASE_URL + path, data)
     request.add_header("authorization", f"Bearer {access_token()}")
     request.add_header("content-type", "application/json")
-    with urllib.request.urlopen(request, timeout=12) as answer:
-        return json.load(answer)["data"]
+    try:
+        with urllib.request.urlopen(request, timeout=12) as answer:
+            return json.load(answer)["data"]
+    except urllib.error.HTTPError as refused:
+        if refused.code != 401 or not again:
+            raise
+        token["until"] = 0.0
+        return service(path, body, again=False)
 
 
 def apply(data):

@@ -50,6 +50,22 @@ test("a window that is closed with a reference is pending, with entity and refer
   await leave();
 });
 
+test("a page that may not ask how it went does not say that it was cancelled", async () => {
+  const visitor = await shopper(stage, { origin: stage.merchant.elsewhere });
+  const { page, made } = visitor;
+  const popup = await openWindow(visitor);
+  await checkout.pushTo(popup, "900000000");
+  await stage.service.advance(3);
+  await checkout.look(popup, "paid");
+  await close(page, popup);
+  await settle(page, 20_000);
+  const [, error] = await called(page, "error");
+  assert.equal(error.code ?? error, "network");
+  assert.equal(await stage.service.statusOf(made[0]), "CON");
+  // Its console is full of what the browser refused.
+  await page.context().close();
+});
+
 test("an order cancelled in the window is cancelled on the page", async () => {
   const visitor = await shopper(stage);
   const popup = await openWindow(visitor);

@@ -71,6 +71,7 @@ export type SvcErrorCode =
   | "create_order_timeout"
   | "invalid_reference"
   | "order_not_found"
+  | "network"
   | "callback_failed";
 
 export declare class SvcError extends Error {

@@ -234,6 +234,8 @@ fn summary(
   Phone numbers:  900000000 pays, 900002001 has no money, 900003000 refuses; any other pays
   Reference:      pay it at {base_url}/sandbox/atm
 
+  SVC_BASE_URL={base_url}
+  SVC_SDK_URL={base_url}
   SVC_PUBLISHABLE_KEY={publishable_key}
   SVC_CLIENT_ID={client_id}
   SVC_CLIENT_SECRET={client_secret}

@@ -73,7 +73,7 @@ fn example(program: &str, file: &str, arguments: &[&str]) {
     let backend = Backend::start(&place, program, file, arguments);
     let secret = &backend.variables.iter().find(|(name, _)| *name == "SVC_WEBHOOK_SECRET");
     let (_, secret) = secret.expect("it is there");
-    let cart = r#"{"items":[{"id":"livro","quantity":1}]}"#;
+    let cart = r#"{"items":[{"id":"livro-receitas","quantity":1}]}"#;
     full_score(&grade(&backend.shop, secret, cart, &["--json"]));
 }
 

@@ -39,7 +39,8 @@ fn works(program: &str, file: &str, arguments: &[&str]) {
     let shop = &backend.shop;
 
     let json = "content-type: application/json\r\n";
-    let cart = json!({ "items": [{ "id": "livro", "quantity": 2 }], "total": 1 }).to_string();
+    let cart =
+        json!({ "items": [{ "id": "livro-receitas", "quantity": 2 }], "total": 1 }).to_string();
     let created = call(shop, "POST /api/svc/create-order", json, &cart).expect("an answer").json();
     let id = created["externalTransactionId"].as_str().expect("an id").to_owned();
     assert!(!created["referenceNumber"].as_str().expect("a reference").is_empty());
@@ -80,8 +81,8 @@ fn works(program: &str, file: &str, arguments: &[&str]) {
         json!({}),
         json!({ "items": [] }),
         json!({ "items": [{ "id": "x", "quantity": 1 }] }),
-        json!({ "items": [{ "id": "livro", "quantity": -1 }] }),
-        json!({ "items": [{ "id": "livro", "quantity": 1.5 }] }),
+        json!({ "items": [{ "id": "livro-receitas", "quantity": -1 }] }),
+        json!({ "items": [{ "id": "livro-receitas", "quantity": 1.5 }] }),
     ];
     for body in bad {
         let answer = call(shop, "POST /api/svc/create-order", json, &body.to_string());

@@ -16,7 +16,7 @@
         const answer = await fetch("/api/svc/create-order", {
           method: "POST",
           headers: { "Content-Type": "application/json" },
-          body: JSON.stringify({ items: [{ id: "tee", quantity: 1 }] }),
+          body: JSON.stringify({ items: [{ id: "livro-receitas", quantity: 1 }] }),
         });
         return (await answer.json()).referenceNumber;
       },

@@ -44,7 +44,11 @@ function program() {
 <script>
 Svc("${form.elements.key.value || "pk_test_…"}").generateButton({
   createOrder: async () => {
-    const answer = await fetch("/api/svc/create-order", { method: "POST" });
+    const answer = await fetch("/api/svc/create-order", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ items: [{ id: "livro-receitas", quantity: 1 }] }),
+    });
     return (await answer.json()).referenceNumber;
   },
   onApprove: async (data, actions) => {

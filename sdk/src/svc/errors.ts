@@ -8,6 +8,7 @@ export type SvcErrorCode =
   | "create_order_timeout"
   | "invalid_reference"
   | "order_not_found"
+  | "network"
   | "callback_failed";
 
 export class SvcError extends Error {
@@ -25,7 +26,7 @@ export class SvcError extends Error {
     super(`Svc: ${message}`);
     this.name = "SvcError";
     this.code = code;
-    this.recoverable = code.startsWith("create_order");
+    this.recoverable = code === "network" || code.startsWith("create_order");
     this.requestId = more.requestId;
     if (more.cause !== undefined) Object.assign(this, { cause: more.cause });
   }

@@ -19,6 +19,9 @@ const STILLBORN_MS = 15_000;
 /** A frame that shows nothing by then is not allowed to: the page itself goes there. */
 const FRAME_MS = 8_000;
 
+const CUT_OFF =
+  "the service could not be asked how the payment went: it answers only pages of the origin of the order's returnUrl (127.0.0.1 is not localhost), and must be reachable. The order may be paid: ask your backend";
+
 export interface Flow {
   /** Ends it without another callback. */
   abandon(): void;
@@ -41,6 +44,8 @@ export function startFlow(service: string, key: string, options: Options, ended:
   let done = false;
   let closed = false;
   let movingSince = 0;
+  // The last question was not answered: whether the order was paid is not known.
+  let asksFailed = false;
   let timer = 0;
   const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, "0"),
@@ -134,6 +139,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
       if (end === "approve" && payment) finish(() => options.onApprove?.({ payment }, actions));
       else if (end === "pending" && payment)
         finish(() => options.onPending?.({ payment }, actions));
+      else if (end === "cancel" && asksFailed && !view) fail(new SvcError("network", CUT_OFF));
       else if (end === "cancel") finish(() => options.onCancel?.());
     }
     if (done && gone) shut();
@@ -157,6 +163,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
   async function poll(): Promise<void> {
     const asked = await ask(address("/state"));
     if (closed) return;
+    asksFailed = "failure" in asked;
     if ("state" in asked) {
       seen ||= asked.state.seen;
       alive ||= asked.state.alive;

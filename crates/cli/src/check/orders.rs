@@ -215,7 +215,11 @@ fn created(document: &Value, amount: i64) -> anyhow::Result<Order> {
 fn read(told: Exchange, url: &str) -> anyhow::Result<Value> {
     let answer = told.answer.with_context(|| format!("{url} cannot be asked"))?;
     if !(200..300).contains(&answer.status) {
-        bail!("{url} answered {}; is the merchant's service running?", answer.status);
+        let start: String = String::from_utf8_lossy(&answer.body).chars().take(200).collect();
+        bail!(
+            "{url} answered {}: {start}\nis it the right address, and (--create-body) a body that it takes?",
+            answer.status
+        );
     }
     serde_json::from_slice(&answer.body).with_context(|| format!("{url} did not answer JSON"))
 }

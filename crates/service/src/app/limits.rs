@@ -37,6 +37,7 @@ pub struct RateLimits {
     order_queries: Buckets<u64>,
     checkout_misses: Buckets<IpAddr>,
     checkout_polls: Buckets<u64>,
+    checkout_windows: Buckets<u64>,
     sign_ins: Buckets<u64>,
     sign_in_addresses: Buckets<IpAddr>,
     codes: Buckets<i64>,
@@ -63,6 +64,9 @@ impl RateLimits {
                 limits.checkout_misses_per_minute,
             ))),
             checkout_polls: buckets(Quota::per_second(at_least_one(
+                limits.checkout_polls_per_second,
+            ))),
+            checkout_windows: buckets(Quota::per_second(at_least_one(
                 limits.checkout_polls_per_second,
             ))),
             sign_ins: buckets(Quota::per_minute(SIGN_INS_PER_MINUTE)),
@@ -121,6 +125,11 @@ impl RateLimits {
         self.spend(&self.checkout_polls, &self.hasher.hash_one(order))
     }
 
+    /// Another window of an order, which is a row: as many as looks, beside them.
+    pub fn checkout_window(&self, order: &ReferenceNumber) -> Result<(), Limited> {
+        self.spend(&self.checkout_windows, &self.hasher.hash_one(order))
+    }
+
     /// Forgets buckets that are full again, so that memory follows the traffic.
     pub fn forget_idle(&self) {
         self.credential_failures.retain_recent();
@@ -129,6 +138,7 @@ impl RateLimits {
         self.order_queries.retain_recent();
         self.checkout_misses.retain_recent();
         self.checkout_polls.retain_recent();
+        self.checkout_windows.retain_recent();
         self.sign_ins.retain_recent();
         self.sign_in_addresses.retain_recent();
         self.codes.retain_recent();

@@ -8,13 +8,13 @@ use super::presence;
 use super::view::{self, Typed, render};
 use super::visit::{Visit, too_many};
 use crate::app::App;
+use crate::http::ApiError;
 
 pub(super) async fn page(State(app): State<App>, visit: Visit) -> Response {
-    if let Err(limited) = app.limits.checkout_poll(&visit.dossier.order.reference_number) {
-        return too_many(&visit.headers, visit.options.language, limited);
+    let language = visit.options.language;
+    match presence::seen(&app, &visit, false).await {
+        Ok(()) => render(&app, &visit, StatusCode::OK, &Typed::default()),
+        Err(ApiError::RateLimited(limited)) => too_many(&visit.headers, language, limited),
+        Err(fault) => view::failed(&visit.headers, language, &fault),
     }
-    if let Err(fault) = presence::seen(&app, &visit, false).await {
-        return view::failed(&visit.headers, visit.options.language, &fault.into());
-    }
-    render(&app, &visit, StatusCode::OK, &Typed::default())
 }

@@ -15,7 +15,6 @@ use super::view;
 use super::visit::Visit;
 use crate::app::App;
 use crate::http::{ApiError, json, origin_of};
-use crate::store::StoreError;
 
 /// A look every few seconds is no news.
 const SEEN_PERIOD: SignedDuration = SignedDuration::from_secs(10);
@@ -25,20 +24,25 @@ const LEFT_AFTER: SignedDuration = SignedDuration::from_secs(3);
 const ABANDONED_AFTER: SignedDuration = SignedDuration::from_secs(10);
 
 /// Notes that the window of this visit shows the order; `alive` if its script says so.
-pub(super) async fn seen(app: &App, visit: &Visit, alive: bool) -> Result<(), StoreError> {
+pub(super) async fn seen(app: &App, visit: &Visit, alive: bool) -> Result<(), ApiError> {
     let (reference, nonce) = (&visit.dossier.order.reference_number, &visit.options.nonce);
     if nonce.is_empty() {
         return Ok(());
     }
     let now = app.clock.now();
     let fresh = |seen_at: Timestamp| now.duration_since(seen_at) < SEEN_PERIOD;
-    match app.store.visit(reference, nonce).await? {
+    let known = app.store.visit(reference, nonce).await?;
+    if known.is_none() {
+        // Each nonce is a row: nobody makes up thousands of them.
+        app.limits.checkout_window(reference)?;
+    }
+    match known {
         Some(known)
             if known.left_at.is_none() && fresh(known.seen_at) && (known.alive || !alive) =>
         {
             Ok(())
         }
-        _ => app.store.visit_seen(reference, nonce, alive, now).await,
+        _ => Ok(app.store.visit_seen(reference, nonce, alive, now).await?),
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) async fn status(State(app): State<App>, visit: Visit) -> Response {
         return ApiError::InvalidSession.into_response();
     }
     if let Err(fault) = presence::seen(&app, &visit, true).await {
-        return ApiError::from(fault).into_response();
+        return fault.into_response();
     }
     let shown = screen(&visit.dossier, &visit.options.view, now);
     json(&StatusReply {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, Response, header};
 use axum::response::IntoResponse;
 use serde::Serialize;
@@ -163,11 +164,11 @@ fn render(
         details: details(error),
     });
     *response.status_mut() = status;
-    // `Allow` of a 405 is the router's.
-    if let Some(allow) = shell.headers().get(header::ALLOW) {
-        response.headers_mut().insert(header::ALLOW, allow.clone());
-    }
     let headers = response.headers_mut();
+    // `Allow` of a 405 is the router's; who may read the answer is the checkout's.
+    for kept in [header::ALLOW, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS] {
+        headers.extend(shell.headers().get(&kept).map(|value| (kept, value.clone())));
+    }
     headers.insert(header::CONTENT_LANGUAGE, HeaderValue::from_static(language.code()));
     headers.insert(header::VARY, HeaderValue::from_static("accept-language"));
     error.headers(headers);

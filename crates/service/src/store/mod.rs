@@ -329,63 +329,6 @@ impl Store {
         engine!(self.postpone(reference, until, closing_since))
     }
 
-    /// The window with this nonce; none if no such window showed this order.
-    pub async fn visit(
-        &self,
-        reference: &ReferenceNumber,
-        nonce: &str,
-    ) -> Result<Option<CheckoutVisit>> {
-        engine!(self.visit(reference, nonce))
-    }
-
-    /// Whether another window whose script runs shows this order, and was heard of since then.
-    pub async fn is_open_elsewhere(
-        &self,
-        reference: &ReferenceNumber,
-        nonce: &str,
-        since: Timestamp,
-    ) -> Result<bool> {
-        engine!(self.is_open_elsewhere(reference, nonce, since))
-    }
-
-    /// The window shows the order now; `alive` once its script asks for news.
-    pub async fn visit_seen(
-        &self,
-        reference: &ReferenceNumber,
-        nonce: &str,
-        alive: bool,
-        at: Timestamp,
-    ) -> Result<()> {
-        engine!(self.visit_seen(reference, nonce, alive, at))
-    }
-
-    /// The payer left the window, if it was ever seen; at `due` somebody looks whether for good.
-    pub async fn visit_left(
-        &self,
-        reference: &ReferenceNumber,
-        nonce: &str,
-        at: Timestamp,
-        due: Timestamp,
-    ) -> Result<()> {
-        engine!(self.visit_left(reference, nonce, at, due))
-    }
-
-    /// Looks at a window again at `due`, if it is still the one that was left then.
-    pub async fn visit_due(
-        &self,
-        reference: &ReferenceNumber,
-        nonce: &str,
-        left_at: Timestamp,
-        due: Timestamp,
-    ) -> Result<()> {
-        engine!(self.visit_due(reference, nonce, left_at, due))
-    }
-
-    /// Nothing more is due for a window.
-    pub async fn visit_ended(&self, reference: &ReferenceNumber, nonce: &str) -> Result<()> {
-        engine!(self.visit_ended(reference, nonce))
-    }
-
     /// Looks at a withdrawal again at `to`, or never; if it was due at `due` and not for longer than
     /// `since`. Of two nodes one does it.
     pub async fn move_withdrawal(
