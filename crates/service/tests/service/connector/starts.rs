@@ -188,6 +188,7 @@ async fn a_reference_issued_after_the_order_was_paid_is_withdrawn(database: Test
     let (paying, connector) = production(database).await;
     let order = paying.order("order_1", 15_000).await;
     let code = paying.pay(&order, &Choice::Code).await.attempts.remove(0);
+    paying.pass_s(1).await;
     let gate = Arc::new(Semaphore::new(0));
     connector.will("issue-reference", Reply::Hang(Arc::clone(&gate)));
     let meanwhile = async {
