@@ -202,3 +202,20 @@ test("what cannot be rendered throws and says why", async () => {
   assert.equal(await page.locator("img").count(), 0);
   await leave();
 });
+
+test("the playground has the only key there is, a button that opens a window, and its code", async () => {
+  const { page, leave } = await stage.payer();
+  await page.goto(`${stage.service.baseUrl}/sdks/playground`);
+  const key = page.locator("[name=key]");
+  assert.equal(await key.inputValue(), stage.service.publishableKey);
+  const opened = page.waitForEvent("popup");
+  await page.locator("#button button").click();
+  await checkout.on(await opened, "choose");
+  assert.match(await page.locator("#code").textContent(), /generateButton/);
+  assert.equal(await page.locator(".wrong").count(), 0);
+  await key.fill("");
+  await key.blur();
+  await page.locator("#keyless").waitFor();
+  assert.equal(await page.locator(".wrong").count(), 0, "nothing is wrong, something is missing");
+  await leave();
+});

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { PHONE } from "./support/browser.mjs";
 import * as checkout from "./support/checkout.mjs";
 import { settle } from "./support/sdk.mjs";
 import { useStage } from "./support/stage.mjs";
@@ -59,6 +60,21 @@ async function until(isSo) {
 const idOf = (page) => new URL(page.url()).searchParams.get("orderId");
 const orderOf = async (id) => (await fetch(`${stage.service.shopUrl}/api/shop/order/${id}`)).json();
 
+test("on a phone the cart stays in sight, and a touch leads to it", async () => {
+  const { page, leave } = await stage.payer();
+  await page.goto(`${stage.service.shopUrl}/?lang=pt`);
+  const bar = page.locator("#bar");
+  assert.ok(!(await bar.isVisible()), "the cart is empty");
+  await page.locator("[data-add=livro-receitas]").click();
+  const { y, height } = await bar.boundingBox();
+  assert.ok(y + height <= PHONE.height, `${y} + ${height}`);
+  assert.match(await bar.textContent(), /1\s+15\.000,00\u00a0Kz/);
+  await bar.click();
+  const pay = await page.locator("#pay button").boundingBox();
+  assert.ok(pay.y + pay.height <= PHONE.height, "it can be paid now");
+  await leave();
+});
+
 test("bought with the express wallet", async () => {
   const before = await inStock();
   const { page, popup, leave } = await atTheTill();
@@ -95,7 +111,8 @@ test("bought with a bank reference that is paid the next day", async () => {
   await page.waitForURL(/\/pending/);
   assert.deepEqual(await page.locator("dd").allTextContents(), [
     entity,
-    reference.replaceAll(" ", ""),
+    reference,
+    "15.000,00\u00a0Kz",
   ]);
   await payAtMachine(context, entity, reference);
   // The page that was left open is told of it, and sooner than by the stream's sign of life (15 s).

@@ -16,6 +16,7 @@ use svc_service::{console, credentials};
 use svc_merchant::{Clock, Limits, Settings, Shop};
 
 use crate::partner::Credentials;
+use crate::settings::listen_address;
 use crate::{merchant, output, serve};
 
 #[derive(clap::Args)]
@@ -27,10 +28,10 @@ pub(crate) struct Args {
     #[arg(long, default_value = "svc-demo", value_name = "DIR")]
     data: PathBuf,
     /// Address to listen on; port 0 picks a free one
-    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR")]
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR", value_parser = listen_address)]
     listen: SocketAddr,
     /// Address of the shop [default: 127.0.0.1:3000, or a free port if that is taken]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = listen_address)]
     shop_listen: Option<SocketAddr>,
     /// Print one line of JSON with the addresses and credentials when ready
     #[arg(long)]

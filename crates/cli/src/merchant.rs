@@ -10,6 +10,7 @@ use svc_merchant::{Clock, Limits, Server, Settings, Shop};
 
 use crate::output;
 use crate::serve::StopSignals;
+use crate::settings::listen_address;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example:
@@ -20,7 +21,7 @@ The secrets are read from the variables SVC_CLIENT_SECRET, SVC_WEBHOOK_SECRET an
 SVC_WEBHOOK_SECRET_PREVIOUS only.")]
 pub(crate) struct Args {
     /// Address to listen on; port 0 picks a free one
-    #[arg(long, default_value = "127.0.0.1:3000", value_name = "ADDR")]
+    #[arg(long, default_value = "127.0.0.1:3000", value_name = "ADDR", value_parser = listen_address)]
     listen: SocketAddr,
     /// Where the shop keeps its orders
     #[arg(long, default_value = "svc-shop", value_name = "DIR")]

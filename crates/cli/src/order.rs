@@ -1,13 +1,14 @@
 //! `svc order`: see an order with its whole story, or end it.
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, bail};
+use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 use svc_service::app::App;
 use svc_service::domain::{
     Actor, Author, CancelReason, Dossier, PaymentAttempt, Reason, ReferenceNumber,
 };
 use svc_service::orders::{self, Cancelling, Found};
-use svc_service::store::AuditRow;
+use svc_service::store::{AuditRow, Scope, Store};
 
 use crate::output;
 use crate::settings::{DataArgs, Settings};
@@ -24,7 +25,7 @@ pub(crate) enum Command {
 
 #[derive(clap::Args)]
 pub(crate) struct Show {
-    /// Its referenceNumber
+    /// Its referenceNumber, the merchant's id for it, or its bank reference
     order: String,
     #[command(flatten)]
     data: DataArgs,
@@ -35,7 +36,7 @@ pub(crate) struct Show {
 
 #[derive(clap::Args)]
 pub(crate) struct Cancel {
-    /// Its referenceNumber
+    /// Its referenceNumber, the merchant's id for it, or its bank reference
     order: String,
     /// Who, for the record
     #[arg(long, default_value = "cli", value_name = "NAME")]
@@ -47,10 +48,10 @@ pub(crate) struct Cancel {
 #[derive(clap::Args)]
 #[group(id = "found", required = true, args = ["paid", "not_paid"])]
 pub(crate) struct Answer {
-    /// Its referenceNumber
+    /// Its referenceNumber, the merchant's id for it, or its bank reference
     order: String,
     /// The full amount arrived, by this payment of the rail's: the order is paid
-    #[arg(long, value_name = "RAIL_PAYMENT_ID")]
+    #[arg(long, value_name = "RAIL_PAYMENT_ID", value_parser = NonEmptyStringValueParser::new())]
     paid: Option<String>,
     /// No money moved: the payer may try again
     #[arg(long)]
@@ -111,10 +112,8 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 
 async fn show(args: Show) -> anyhow::Result<()> {
     let store = args.data.settings()?.open_store().await?;
-    let reference = reference(&args.order)?;
-    let Some(dossier) = store.dossier(&reference).await? else {
-        bail!("there is no order {}", reference.as_str());
-    };
+    let reference = find(&store, &args.order).await?;
+    let dossier = store.dossier(&reference).await?.context("the order is gone")?;
     let view = order_view(&dossier, store.audit_of(reference.as_str()).await?);
     if args.json {
         output::json(&view);
@@ -126,11 +125,8 @@ async fn show(args: Show) -> anyhow::Result<()> {
 
 async fn cancel(args: Cancel) -> anyhow::Result<()> {
     let Settings { config, database } = args.data.settings()?;
-    let reference = reference(&args.order)?;
     let app = App::open(config, &database).await?;
-    if app.store.dossier(&reference).await?.is_none() {
-        bail!("there is no order {}", reference.as_str());
-    }
+    let reference = find(&app.store, &args.order).await?;
     let request = Author { actor: Actor::Operator(args.operator), request_id: String::new() };
     match orders::cancel(&app, &reference, CancelReason::Operator, &request).await? {
         Cancelling::Settled(status) => {
@@ -145,8 +141,8 @@ async fn cancel(args: Cancel) -> anyhow::Result<()> {
 
 async fn answer(args: Answer) -> anyhow::Result<()> {
     let Settings { config, database } = args.data.settings()?;
-    let reference = reference(&args.order)?;
     let app = App::open(config, &database).await?;
+    let reference = find(&app.store, &args.order).await?;
     let by = Author { actor: Actor::Operator(args.operator), request_id: String::new() };
     let found = args.paid.map_or(Found::NotPaid, |rail_payment_id| Found::Paid { rail_payment_id });
     orders::answer(&app, &reference, found, &by, &args.reason).await?;
@@ -156,8 +152,16 @@ async fn answer(args: Answer) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn reference(text: &str) -> anyhow::Result<ReferenceNumber> {
-    ReferenceNumber::parse(text).map_err(|issue| anyhow!("{text} {issue}"))
+async fn find(store: &Store, id: &str) -> anyhow::Result<ReferenceNumber> {
+    let mut found = store.find_orders(&Scope::Everything, id, &[]).await?;
+    match (found.pop(), found.as_slice()) {
+        (None, _) => bail!("there is no order {id} in this database"),
+        (Some(only), []) => Ok(only),
+        (Some(last), others) => {
+            let all: Vec<_> = others.iter().chain([&last]).map(ReferenceNumber::as_str).collect();
+            bail!("several orders go by {id}: name one by its referenceNumber ({})", all.join(", "))
+        }
+    }
 }
 
 fn order_view(dossier: &Dossier, audit: Vec<AuditRow>) -> OrderView {

@@ -93,7 +93,7 @@ struct Order {
 #[derive(clap::Args)]
 struct Clock {
     /// How far to move it: 90s, 24h, 3d
-    #[arg(long, value_name = "TIME", value_parser = length_of_time)]
+    #[arg(long, value_name = "TIME", value_parser = length_of_time, allow_hyphen_values = true)]
     advance: Option<SignedDuration>,
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct ServiceArgs {
     #[command(flatten)]
     pub data: DataArgs,
     /// Address to listen on; port 0 picks a free one [default: 127.0.0.1:8080]
-    #[arg(long, env = "SVC_SERVER_LISTEN", value_name = "ADDR")]
+    #[arg(long, env = "SVC_SERVER_LISTEN", value_name = "ADDR", value_parser = listen_address)]
     pub listen: Option<SocketAddr>,
     /// How merchants and payers reach this service
     #[arg(long, env = "SVC_SERVER_PUBLIC_URL", value_name = "URL")]
@@ -105,6 +105,14 @@ pub(crate) struct ServiceArgs {
     /// Open connections [default: 10000]
     #[arg(long, env = "SVC_SERVER_CONNECTIONS", value_name = "N")]
     pub connections: Option<usize>,
+}
+
+/// Whoever writes only a port is told how to write the rest: which address is not ours to guess.
+pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = text.trim_start_matches(':').parse::<u16>().unwrap_or(8080);
+        format!("write address and port: 127.0.0.1:{port} for this machine, 0.0.0.0:{port} for all")
+    })
 }
 
 /// The settings file. Every key is optional; an unknown one is an error that names it.

@@ -226,7 +226,7 @@ fn without_real_secrets_it_does_not_start_and_leaves_nothing_behind() {
     }
     assert!(!std::path::Path::new(&folder.path("shop")).exists());
     start("SVC_PUBLISHABLE_KEY", "nonsense").refused("pk_test_ or pk_live_");
-    start("SVC_BASE_URL", "nonsense").refused("nonsense is not an address");
+    start("SVC_BASE_URL", "nonsense").refused("not \"nonsense\"");
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn what_is_missing_or_wrong_is_told_in_a_sentence(place: &Place) {
     place
         .svc(&["exception", "resolve", "9", "--dismiss", "--reason", "x"])
         .refused("no exception 9");
-    place.svc(&["order", "show", "nonsense"]).refused("is not a reference number");
+    place.svc(&["order", "show", "nonsense"]).refused("there is no order nonsense");
 }
 
 fn a_mismatch_is_listed_and_accepted(place: &Place) {

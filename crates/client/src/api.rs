@@ -124,8 +124,11 @@ impl Client {
         let uuid = application_uuid(&publishable_key).ok_or_else(|| {
             Error::Settings("the publishable key begins with pk_test_ or pk_live_".into())
         })?;
-        let url = url::Url::parse(base_url)
-            .map_err(|fault| Error::Settings(format!("{base_url} is not an address: {fault}")))?;
+        let url = url::Url::parse(base_url).ok().filter(|url| url.scheme().starts_with("http"));
+        let url = url.ok_or_else(|| {
+            let like = "the address of the service is like http://127.0.0.1:8080";
+            Error::Settings(format!("{like}, not {base_url:?}"))
+        })?;
         let pair = format!("{client_id}:{}", client_secret.expose_secret());
         let http = Http::new()?;
         let shared = Shared {

@@ -311,5 +311,5 @@ fn secrets_do_not_show_in_debug_prints() {
     };
     assert!(!format!("{credentials:?}").contains("hush"));
     let Err(Error::Settings(told)) = Client::new("nonsense", credentials) else { panic!() };
-    assert!(told.contains("not an address") && !told.contains("hush"));
+    assert!(told.contains("the address of the service") && !told.contains("hush"));
 }

@@ -13,8 +13,10 @@ function showCart() {
   const list = byId("cart");
   list.textContent = "";
   let total = 0;
+  let count = 0;
   for (const [id, { name, price, quantity }] of cart) {
     total += price * quantity;
+    count += quantity;
     const line = document.createElement("li");
     const less = document.createElement("button");
     less.type = "button";
@@ -30,6 +32,9 @@ function showCart() {
   byId("pay").hidden = cart.size === 0;
   byId("total").textContent = money(total);
   byId("total").parentElement.hidden = cart.size === 0;
+  byId("bar").hidden = cart.size === 0;
+  byId("count").textContent = count;
+  byId("bar").querySelector("strong").textContent = money(total);
 }
 
 function change(id, by, product) {

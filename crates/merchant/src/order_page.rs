@@ -10,7 +10,7 @@ use serde_json::json;
 use svc_client::PaymentStatus;
 
 use crate::Shop;
-use crate::pages::shown;
+use crate::pages::{money, shown};
 use crate::reply::{answer, refuse, unavailable};
 use crate::store::{Happening, MerchantOrder};
 use crate::texts::{Texts, language, value};
@@ -41,6 +41,7 @@ struct OrderPage<'a> {
     /// Shown while there is something to pay with them.
     entity: &'a str,
     reference: &'a str,
+    amount: String,
     story: Vec<HappeningView>,
     /// More may happen, so the page listens.
     open: bool,
@@ -80,7 +81,8 @@ async fn order_page(
         text,
         order: &id,
         entity: &slip("entity"),
-        reference: &slip("ref"),
+        reference: &in_threes(&slip("ref")),
+        amount: known.as_ref().map(|order| money(order.amount)).unwrap_or_default(),
         story: story.into_iter().flatten().map(|happening| view(t, happening)).collect(),
         open: known.is_some_and(|order| !order.is_over()),
     };
@@ -110,6 +112,21 @@ fn headline(
 
 fn view(t: &'static Texts, Happening { at_ms, what, detail }: Happening) -> HappeningView {
     HappeningView { text: t.happening(&what), what, detail, time: time_in_luanda(at_ms) }
+}
+
+/// As banks print it. It comes from the address: what is no number is shown as it is.
+fn in_threes(reference: &str) -> String {
+    if !reference.bytes().all(|byte| byte.is_ascii_digit()) {
+        return reference.to_owned();
+    }
+    let digits = reference.char_indices();
+    digits.fold(String::new(), |mut text, (place, digit)| {
+        if place > 0 && place.is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+        text
+    })
 }
 
 /// An hour ahead of UTC, in summer and winter.

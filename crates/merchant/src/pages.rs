@@ -102,7 +102,7 @@ fn asset(kind: &'static str, text: &'static str) -> Response {
     ([("content-type", kind), ("cache-control", "public, max-age=300")], text).into_response()
 }
 
-fn money(amount: i64) -> String {
+pub(crate) fn money(amount: i64) -> String {
     let digits = amount.to_string();
     let mut out = String::new();
     for (place, digit) in digits.chars().enumerate() {

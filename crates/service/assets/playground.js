@@ -3,7 +3,8 @@
 const form = document.getElementById("options");
 const log = document.getElementById("log");
 const code = document.getElementById("code");
-form.elements.key.value = new URLSearchParams(location.search).get("key") || "";
+const asked = new URLSearchParams(location.search).get("key");
+if (asked) form.elements.key.value = asked;
 
 function options() {
   const field = form.elements;
@@ -68,8 +69,11 @@ Svc("${form.elements.key.value || "pk_test_…"}").generateButton({
 
 async function show() {
   code.textContent = program();
+  const keyless = form.elements.key.value.trim() === "";
+  document.getElementById("keyless").hidden = !keyless;
+  if (keyless) return;
   try {
-    await window.Svc(form.elements.key.value).generateButton({
+    await window.Svc(form.elements.key.value.trim()).generateButton({
       createOrder,
       onApprove: (data, actions) => {
         note(`onApprove ${JSON.stringify(data.payment)}`);

@@ -76,7 +76,7 @@ texts! {
     attention: "Precisa de si", "Needs you", "À traiter";
     attention_none: "Nada. Está tudo em ordem.", "Nothing. All is well.", "Rien. Tout va bien.";
     attention_exceptions: "exceções por resolver", "exceptions to resolve", "exceptions à résoudre";
-    attention_unanswered: "pagamentos de que a rede não diz nada (svc order answer), o primeiro:", "payments whose rail keeps silent (svc order answer), the first:", "paiements dont le réseau ne dit rien (svc order answer), le premier :";
+    attention_unanswered: "pagamentos de que a rede não diz nada, o primeiro:", "payments whose rail keeps silent, the first:", "paiements dont le réseau ne dit rien, le premier :";
     attention_exhausted: "webhooks desistidos", "webhooks given up", "webhooks abandonnés";
     attention_waiting: "webhooks à espera, o mais antigo de", "webhooks waiting, the oldest since", "webhooks en attente, le plus ancien depuis";
     chart_orders: "Pedidos", "Orders", "Commandes";

@@ -112,6 +112,17 @@ impl ExceptionKind {
             Status::Confirmed | Status::Pending => Self::Excess,
         }
     }
+
+    /// What it is once the order is known to stand like this: it may have ended since the notice was
+    /// weighed, and then a wrong amount is not held for it any more.
+    pub fn once(self, status: Option<Status>) -> Self {
+        match (self, status) {
+            (Self::Mismatch, Some(settled)) if settled != Status::Pending => {
+                Self::of_settled(settled)
+            }
+            _ => self,
+        }
+    }
 }
 
 /// What a notice does.

@@ -256,6 +256,8 @@ pub struct Change {
     pub cause: String,
     /// The attempt that brought the money.
     pub paid_by: Option<AttemptId>,
+    /// The exception whose money is taken for the full amount: it is resolved with this change.
+    pub accepts: Option<i64>,
     /// Why it was cancelled, if it was.
     pub reason: Option<CancelReason>,
     pub stamp: Stamp,
@@ -285,8 +287,9 @@ impl Pending {
     }
 
     /// An operator takes another amount for the full one, and says why.
-    pub fn accept(self, why: &str, stamp: Stamp) -> Change {
-        self.change(Status::Confirmed, format!("accepted: {why}"), stamp)
+    pub fn accept(self, exception: i64, why: &str, stamp: Stamp) -> Change {
+        let change = self.change(Status::Confirmed, format!("accepted: {why}"), stamp);
+        Change { accepts: Some(exception), ..change }
     }
 
     /// `CAN` is final too; later money goes to the exceptions ledger.
@@ -316,6 +319,7 @@ impl Pending {
             to,
             cause,
             paid_by: None,
+            accepts: None,
             reason: None,
             stamp,
             event,

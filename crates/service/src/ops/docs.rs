@@ -51,23 +51,29 @@ pub(super) fn page(openapi: &OpenApi) -> String {
         title: text("/info/title"),
         version: text("/info/version"),
         introduction: text("/info/description"),
-        operations: ["paths", "webhooks"]
-            .iter()
-            .flat_map(|section| operations(&document, section))
-            .collect(),
+        operations: operations(&document),
         errors: ALL_ERRORS(),
     };
     page.render().expect("the template only prints strings")
 }
 
-fn operations(document: &Value, section: &str) -> Vec<Operation> {
-    let paths = document[section].as_object().into_iter().flatten();
-    paths
-        .flat_map(|(path, methods)| {
-            let methods = methods.as_object().into_iter().flatten();
-            methods.map(move |(method, operation)| read(document, path, method, operation))
-        })
-        .collect()
+/// In the order of the document's tags, which is that of a newcomer's first day.
+fn operations(document: &Value) -> Vec<Operation> {
+    let tags = document["tags"].as_array();
+    let place = |operation: &Value| {
+        let tag = &operation["tags"][0];
+        tags.and_then(|tags| tags.iter().position(|known| known["name"] == *tag))
+    };
+    let mut found = Vec::new();
+    for section in ["paths", "webhooks"] {
+        for (path, methods) in document[section].as_object().into_iter().flatten() {
+            for (method, operation) in methods.as_object().into_iter().flatten() {
+                found.push((place(operation), read(document, path, method, operation)));
+            }
+        }
+    }
+    found.sort_by_key(|(place, _)| *place);
+    found.into_iter().map(|(_, operation)| operation).collect()
 }
 
 fn read(document: &Value, path: &str, method: &str, operation: &Value) -> Operation {

@@ -5,7 +5,7 @@ mod health;
 
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
-use axum::response::{Html, IntoResponse};
+use axum::response::{Html, IntoResponse, Redirect};
 use axum::routing::get;
 
 use crate::app::App;
@@ -15,6 +15,8 @@ pub(crate) fn routes(openapi: &utoipa::openapi::OpenApi) -> Router<App> {
     let document = openapi.to_pretty_json().expect("a description of strings serialises");
     let page = docs::page(openapi);
     Router::new()
+        // Whoever opens the bare address in a browser wants to know what this is.
+        .route("/", get(async || Redirect::to("/docs")))
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(health::metrics))

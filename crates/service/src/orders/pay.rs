@@ -193,17 +193,21 @@ async fn call(app: App, rail: Arc<Rail>, order: Order, attempt: PaymentAttempt, 
 
 /// The number a rail chose is known to nobody else: a store that is away for a moment is waited for.
 async fn keep(app: &App, step: Step) -> Result<Stepped, StoreError> {
+    let mut stored = app.store.step(step.clone()).await;
     for pause in STORE_PAUSES {
-        match app.store.step(step.clone()).await {
-            Err(StoreError::Unavailable(_)) => tokio::time::sleep(pause).await,
-            // Meanwhile it was asked about, in vain: now it is known.
-            Ok(Stepped::Lost) => {
-                return app.store.step(Step { from: AttemptState::Unknown, ..step }).await;
-            }
-            stored => return stored,
+        if !matches!(stored, Err(StoreError::Unavailable(_))) {
+            break;
         }
+        tokio::time::sleep(pause).await;
+        stored = app.store.step(step.clone()).await;
     }
-    app.store.step(step).await
+    match stored {
+        // Meanwhile it was asked about, in vain: now it is known.
+        Ok(Stepped::Lost) if step.to != AttemptState::Unknown => {
+            app.store.step(Step { from: AttemptState::Unknown, ..step }).await
+        }
+        stored => stored,
+    }
 }
 
 /// The instrument can be paid now: the moment the merchant hears of `PEN`.

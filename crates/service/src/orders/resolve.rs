@@ -3,7 +3,7 @@
 use super::{Cancelling, Landed, cancel, commit, stamp};
 use crate::app::App;
 use crate::domain::{
-    AttemptState, Author, CancelReason, ExceptionKind, Reason, ReferenceNumber, Status,
+    AttemptState, Author, CancelReason, ExceptionKind, Order, Reason, ReferenceNumber, Status,
 };
 use crate::store::{ExceptionFilter, ExceptionRecord, Resolved, StoreError};
 
@@ -44,18 +44,20 @@ pub async fn resolve(
     if let Some(Resolved { by, resolution, .. }) = exception.resolved {
         return Err(ResolveError::Already { by, resolution });
     }
-    let held = held(app, &exception).await?;
-    match (resolution, held) {
-        (Resolution::Accept, Some(reference)) => accept(app, &reference, why, by).await?,
+    let word = match (resolution, held(app, &exception).await?) {
+        (Resolution::Accept, Some(order)) => {
+            accept(app, order, id, why, by).await?;
+            return find(app, id).await;
+        }
         (Resolution::Accept, None) => return Err(ResolveError::NotAcceptable),
-        (Resolution::Refund, Some(reference)) => give_up(app, &reference, by).await?,
         (Resolution::Dismiss, Some(_)) => return Err(ResolveError::Held),
-        (Resolution::Refund | Resolution::Dismiss, None) => {}
-    }
-    let word = match resolution {
-        Resolution::Accept => "accepted",
-        Resolution::Refund => "refunded",
-        Resolution::Dismiss => "dismissed",
+        (Resolution::Dismiss, None) => "dismissed",
+        (Resolution::Refund, held) => {
+            if let Some(order) = held {
+                give_up(app, &order.reference_number, by).await?;
+            }
+            "refunded"
+        }
     };
     let resolved = Resolved {
         at: app.clock.now(),
@@ -79,27 +81,25 @@ async fn find(app: &App, id: i64) -> Result<ExceptionRecord, ResolveError> {
 }
 
 /// The pending order that waits for this decision.
-async fn held(
-    app: &App,
-    exception: &ExceptionRecord,
-) -> Result<Option<ReferenceNumber>, StoreError> {
+async fn held(app: &App, exception: &ExceptionRecord) -> Result<Option<Order>, StoreError> {
     let (ExceptionKind::Mismatch, Some(reference)) = (exception.kind, &exception.reference_number)
     else {
         return Ok(None);
     };
     let dossier = app.store.dossier(reference).await?;
-    Ok(dossier.filter(|d| d.order.clone().pending().is_ok()).map(|_| reference.clone()))
+    Ok(dossier.map(|d| d.order).filter(|order| order.status == Status::Pending))
 }
 
+/// Order and exception in one transaction: an entry left open would invite a refund of what is paid.
 async fn accept(
     app: &App,
-    reference: &ReferenceNumber,
+    order: Order,
+    exception: i64,
     why: &str,
     request: &Author,
 ) -> Result<(), ResolveError> {
-    let dossier = app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))?;
-    let pending = dossier.order.clone().pending().map_err(|_| ResolveError::NotAcceptable)?;
-    match commit(app, pending.accept(why, stamp(app, request))).await? {
+    let pending = order.pending().map_err(|_| ResolveError::NotAcceptable)?;
+    match commit(app, pending.accept(exception, why, stamp(app, request))).await? {
         Landed::Done => Ok(()),
         Landed::Lost(_) | Landed::InFlight => Err(ResolveError::NotAcceptable),
     }

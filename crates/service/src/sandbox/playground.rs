@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use askama::Template;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
@@ -37,8 +38,22 @@ pub(super) fn routes() -> Router<App> {
         .route("/sdks/playground/webhook", post(async || axum::http::StatusCode::OK))
 }
 
-async fn page() -> Response {
-    let mut response = Html(include_str!("../../templates/playground.html")).into_response();
+#[derive(Template)]
+#[template(path = "playground.html")]
+struct Playground {
+    /// The key of the only application; where there are several, nobody else's is shown.
+    key: String,
+}
+
+async fn page(State(app): State<App>) -> Response {
+    let known = app.directory.known();
+    let mut applications = known.applications();
+    let key = match (applications.next(), applications.next()) {
+        (Some(only), None) => PublishableKey::new(app.environment, only.uuid.clone()).to_string(),
+        _ => String::new(),
+    };
+    let page = Playground { key }.render().expect("the template only prints strings");
+    let mut response = Html(page).into_response();
     let policy = HeaderValue::from_static(
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src \
          'self'; img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",

@@ -4,9 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Result, StoreError, time};
 use crate::domain::{
-    About, ApplicationId, AttemptId, AttemptState, BankReference, CancelReason, Centimos, Dossier,
-    Effect, ExceptionKind, Instrument, Notice, Order, PaymentAttempt, PaymentMethod, Reason,
-    ReferenceNumber, Stamp, WalletCode, Word,
+    About, ApplicationId, AttemptId, AttemptState, BankReference, CancelReason, Centimos, Change,
+    Dossier, Effect, ExceptionKind, Instrument, Notice, Order, PaymentAttempt, PaymentMethod,
+    Reason, ReferenceNumber, Stamp, WalletCode, Word,
 };
 
 /// An attempt about to be made; its rail is called once this is stored.
@@ -241,6 +241,14 @@ pub struct Resolved {
     pub at: Timestamp,
     pub by: String,
     pub resolution: String,
+}
+
+impl Resolved {
+    /// What a change resolves by itself, and how.
+    pub(super) fn with(change: &Change) -> Option<(i64, Self)> {
+        let (at, by) = (change.stamp.at, change.stamp.actor.to_string());
+        change.accepts.map(|id| (id, Self { at, by, resolution: change.cause.clone() }))
+    }
 }
 
 pub(super) struct ExceptionRow {

@@ -1,9 +1,10 @@
 //! Exceptions on PostgreSQL: money that fits no order, and what operators did about it.
 
+use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 
-use super::Postgres;
 use super::paying::{change, many};
+use super::{Fault, Postgres};
 use crate::domain::{ExceptionKind, ReferenceNumber};
 use crate::store::outbox::as_limit;
 use crate::store::paying::ExceptionRow;
@@ -43,20 +44,28 @@ impl Postgres {
         id: i64,
         resolved: Resolved,
     ) -> Result<bool> {
-        let sql = "with resolved as (
-                       update exceptions
-                       set resolved_at_ms = $2, resolved_by = $3, resolution = $4
-                       where id = $1 and resolved_at_ms is null
-                       returning reference_number, rail_payment_id
-                   )
-                   insert into audit (at_ms, actor, action, subject, cause, request_id)
-                   select $2, $3, 'exception.resolve',
-                       coalesce(reference_number, rail_payment_id), $4, ''
-                   from resolved";
-        let at_ms = resolved.at.as_millisecond();
-        let db = self.client().await?;
-        Ok(change(&db, sql, &[&id, &at_ms, &resolved.by, &resolved.resolution]).await? == 1)
+        Ok(resolve(&self.client().await?, id, &resolved).await?)
     }
+}
+
+/// Whether it was still open.
+pub(super) async fn resolve(
+    db: &impl GenericClient,
+    id: i64,
+    resolved: &Resolved,
+) -> std::result::Result<bool, Fault> {
+    let sql = "with resolved as (
+                   update exceptions
+                   set resolved_at_ms = $2, resolved_by = $3, resolution = $4
+                   where id = $1 and resolved_at_ms is null
+                   returning reference_number, rail_payment_id
+               )
+               insert into audit (at_ms, actor, action, subject, cause, request_id)
+               select $2, $3, 'exception.resolve', coalesce(reference_number, rail_payment_id),
+                   $4, ''
+               from resolved";
+    let at_ms = resolved.at.as_millisecond();
+    Ok(change(db, sql, &[&id, &at_ms, &resolved.by, &resolved.resolution]).await? == 1)
 }
 
 fn exception_row(row: &Row) -> ExceptionRow {

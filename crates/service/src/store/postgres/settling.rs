@@ -8,13 +8,14 @@ use std::collections::{HashMap, HashSet};
 use deadpool_postgres::{Client, GenericClient};
 
 use super::batch::{Batch, column};
+use super::exceptions::resolve;
 use super::paying::{Param, change, free_references, lock_order, many, one, step, withdraw};
 use super::{Fault, Postgres};
 use crate::domain::{
     AttemptId, AttemptState, Change, Effect, ExceptionKind, Lane, ReferenceNumber, Status, Step,
 };
 use crate::store::paying::{APPLIED, EXCEPTION, UNSETTLED, free_at_ms};
-use crate::store::{Committed, Receipt, Received, Result, Stepped, StoreError};
+use crate::store::{Committed, Receipt, Received, Resolved, Result, Stepped, StoreError};
 
 type Told<T> = std::result::Result<T, Fault>;
 
@@ -256,16 +257,9 @@ impl<'a> Books<'a> {
                 }
             },
             Effect::Exception { kind, detail } => {
-                // It may have been settled since the notice was weighed.
                 let order = receipt.reference_number.as_ref().map(ReferenceNumber::as_str);
                 let status = order.and_then(|order| self.status.get(order).copied());
-                let kind = match (kind, status) {
-                    (ExceptionKind::Mismatch, Some(settled)) if settled != Status::Pending => {
-                        ExceptionKind::of_settled(settled)
-                    }
-                    _ => *kind,
-                };
-                self.except(receipt, kind, detail.clone())
+                self.except(receipt, kind.once(status), detail.clone())
             }
             Effect::Nothing | Effect::Step(_) => Received::Noted,
         };
@@ -352,6 +346,9 @@ async fn settle(db: &impl GenericClient, changes: &[&Change]) -> Told<()> {
         ],
     )
     .await?;
+    for (exception, resolved) in changes.iter().filter_map(|change| Resolved::with(change)) {
+        resolve(db, exception, &resolved).await?;
+    }
     close_attempts(db, changes).await
 }
 

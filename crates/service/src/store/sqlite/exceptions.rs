@@ -1,6 +1,6 @@
 //! Exceptions on SQLite: money that fits no order, and what operators did about it.
 
-use rusqlite::{Row, params};
+use rusqlite::{Connection, Row, params};
 
 use super::{Sqlite, execute, rows};
 use crate::domain::{ExceptionKind, ReferenceNumber};
@@ -41,28 +41,30 @@ impl Sqlite {
         id: i64,
         resolved: Resolved,
     ) -> Result<bool> {
-        self.writer
-            .run_compound(move |db| {
-                let changed = execute(
-                    db,
-                    "update exceptions set resolved_at_ms = ?2, resolved_by = ?3, resolution = ?4
-                     where id = ?1 and resolved_at_ms is null",
-                    params![id, resolved.at.as_millisecond(), resolved.by, resolved.resolution],
-                )?;
-                if changed == 0 {
-                    return Ok(false);
-                }
-                execute(
-                    db,
-                    "insert into audit (at_ms, actor, action, subject, cause, request_id)
-                     select ?2, ?3, 'exception.resolve', coalesce(reference_number, rail_payment_id),
-                         ?4, '' from exceptions where id = ?1",
-                    params![id, resolved.at.as_millisecond(), resolved.by, resolved.resolution],
-                )?;
-                Ok(true)
-            })
-            .await
+        self.writer.run_compound(move |db| resolve(db, id, &resolved)).await
     }
+}
+
+/// Whether it was still open.
+pub(super) fn resolve(db: &Connection, id: i64, resolved: &Resolved) -> Result<bool> {
+    let at_ms = resolved.at.as_millisecond();
+    let changed = execute(
+        db,
+        "update exceptions set resolved_at_ms = ?2, resolved_by = ?3, resolution = ?4
+         where id = ?1 and resolved_at_ms is null",
+        params![id, at_ms, resolved.by, resolved.resolution],
+    )?;
+    if changed == 0 {
+        return Ok(false);
+    }
+    execute(
+        db,
+        "insert into audit (at_ms, actor, action, subject, cause, request_id)
+         select ?2, ?3, 'exception.resolve', coalesce(reference_number, rail_payment_id), ?4, ''
+         from exceptions where id = ?1",
+        params![id, at_ms, resolved.by, resolved.resolution],
+    )?;
+    Ok(true)
 }
 
 fn exception_row(row: &Row<'_>) -> rusqlite::Result<ExceptionRow> {

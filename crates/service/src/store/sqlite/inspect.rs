@@ -8,12 +8,18 @@ use super::{connect, error, migrations, row};
 use crate::store::inspect::Inspection;
 use crate::store::{Result, StoreError};
 
+/// Files are made by two commands only: a typing error elsewhere would make a second, empty service.
+pub(super) fn missing(path: &Path) -> StoreError {
+    StoreError::Refused(format!(
+        "there is no database at {}; if that is the right place, run svc migrate first, else name it \
+         with --database (that of svc demo is sqlite:svc-demo/svc.db)",
+        path.display()
+    ))
+}
+
 pub(in crate::store) fn inspect_sqlite(path: &Path) -> Result<Inspection> {
     if !path.exists() {
-        return Err(StoreError::Refused(format!(
-            "there is no database at {}; if that is the right place, run svc migrate first",
-            path.display()
-        )));
+        return Err(missing(path));
     }
     let db = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let mode: String =

@@ -76,10 +76,7 @@ impl Sqlite {
         }
         if !path.exists() {
             if !options.create {
-                return Err(StoreError::Refused(format!(
-                    "there is no database at {}; if that is the right place, run svc migrate first",
-                    path.display()
-                )));
+                return Err(inspect::missing(path));
             }
             create_private_file(path)?;
         }

@@ -7,7 +7,7 @@ use super::outbox::insert_event;
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{
     ATTEMPTS_MAX, About, AttemptId, AttemptState, BankReference, CancelReason, Dossier, Instrument,
-    PaymentMethod, ReferenceNumber, Stamp, Step,
+    PaymentMethod, ReferenceNumber, Stamp, Status, Step,
 };
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
@@ -15,7 +15,7 @@ use crate::store::paying::{
     free_at_ms, read_reference, reason_of,
 };
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
-use crate::store::{NewAttempt, Result, Started, Stepped};
+use crate::store::{NewAttempt, Result, Started, Stepped, StoreError};
 
 impl Sqlite {
     pub(in crate::store) async fn dossier(
@@ -263,7 +263,7 @@ pub(super) fn step(db: &Connection, step: &Step) -> Result<Stepped> {
             params![reference, at_ms],
         )?;
     }
-    if step.to == AttemptState::Issued && !is_pending(db, reference)? {
+    if step.to == AttemptState::Issued && status(db, reference)? != Some(Status::Pending) {
         // Issued too late: the order ended while its rail was called.
         free_references(db, reference, step.at)?;
         withdraw(db, reference, step.to.as_str(), step.at)?;
@@ -314,9 +314,11 @@ fn announce(db: &Connection, step: &Step) -> Result<bool> {
     Ok(true)
 }
 
-fn is_pending(db: &Connection, reference: &str) -> Result<bool> {
-    let sql = "select 1 from orders where reference_number = ?1 and status = 'PEN'";
-    Ok(row(db, sql, [reference], |row| row.get::<_, i64>(0))?.is_some())
+pub(super) fn status(db: &Connection, reference: &str) -> Result<Option<Status>> {
+    let sql = "select status from orders where reference_number = ?1";
+    let found: Option<String> = row(db, sql, [reference], |row| row.get(0))?;
+    let read = |code: String| Status::from_code(&code).ok_or(StoreError::Corrupt(code));
+    found.map(read).transpose()
 }
 
 /// Its rail is to be told that a reference in this state is dead.

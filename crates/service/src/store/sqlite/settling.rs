@@ -2,12 +2,13 @@
 
 use rusqlite::{Connection, params};
 
+use super::exceptions::resolve;
 use super::outbox::{insert_event, supersede};
-use super::paying::{free_references, step, withdraw};
+use super::paying::{free_references, status, step, withdraw};
 use super::{Sqlite, execute, row};
 use crate::domain::{AttemptId, Change, Effect, ExceptionKind, ReferenceNumber, Status};
 use crate::store::paying::{APPLIED, EXCEPTION, UNSETTLED};
-use crate::store::{Committed, Receipt, Received, Result, Stepped, StoreError};
+use crate::store::{Committed, Receipt, Received, Resolved, Result, Stepped, StoreError};
 
 impl Sqlite {
     pub(in crate::store) async fn commit(&self, change: Change) -> Result<Committed> {
@@ -51,14 +52,10 @@ fn commit(db: &Connection, change: &Change) -> Result<Committed> {
     supersede(db, &change.reference_number)?;
     insert_event(db, change.application, &change.reference_number, &change.event)?;
     close_attempts(db, change)?;
+    if let Some((exception, resolved)) = Resolved::with(change) {
+        resolve(db, exception, &resolved)?;
+    }
     Ok(Committed::Done)
-}
-
-fn status(db: &Connection, reference: &str) -> Result<Option<Status>> {
-    let sql = "select status from orders where reference_number = ?1";
-    let found: Option<String> = row(db, sql, [reference], |row| row.get(0))?;
-    let read = |code: String| Status::from_code(&code).ok_or(StoreError::Corrupt(code));
-    found.map(read).transpose()
 }
 
 fn is_unsettled(db: &Connection, reference: &str) -> Result<bool> {
@@ -122,15 +119,11 @@ fn receive(db: &Connection, receipt: &Receipt) -> Result<Received> {
             Stepped::Lost | Stepped::ReferenceTaken => return Ok(Received::Changed),
         },
         Effect::Exception { kind, detail } => {
-            // It may have been settled since the notice was weighed.
-            let kind = match (kind, &receipt.reference_number) {
-                (ExceptionKind::Mismatch, Some(order)) => match status(db, order.as_str())? {
-                    Some(Status::Pending) | None => *kind,
-                    Some(settled) => ExceptionKind::of_settled(settled),
-                },
-                _ => *kind,
+            let status = match &receipt.reference_number {
+                Some(order) => status(db, order.as_str())?,
+                None => None,
             };
-            except(db, receipt, kind, detail)?
+            except(db, receipt, kind.once(status), detail)?
         }
         Effect::Nothing => Received::Noted,
     };

@@ -12,6 +12,7 @@ on_both_engines! {
     h18_only_the_shop_may_frame_its_page,
     h20_nonsense_in_the_address_becomes_the_default_and_is_escaped,
     h22_a_page_that_asks_too_often_is_told_when_to_come_back,
+    windows_of_an_order_are_not_made_up_without_end,
     every_answer_says_what_browsers_may_do_with_it,
     the_status_is_short_and_needs_a_session,
     page_style_and_script_together_fit_into_25_kilobytes,
@@ -184,6 +185,23 @@ async fn h22_a_page_that_asks_too_often_is_told_when_to_come_back(database: Test
     let reference = checkout.another_order("order_2").await;
     let other = Checkout { reference, ..checkout };
     assert_eq!(other.status(&other.session().await).await.status, StatusCode::OK);
+}
+
+async fn windows_of_an_order_are_not_made_up_without_end(database: TestDatabase) {
+    let checkout = Checkout::start_with(database, |c| c.limits.checkout_polls_per_second = 1).await;
+    let mut opened = 0;
+    let limited = loop {
+        let page = checkout.page(&format!("&nonce=window{opened}")).await;
+        if page.status != StatusCode::OK {
+            break page;
+        }
+        opened += 1;
+        assert!(opened < 1_000, "never limited");
+    };
+    assert_eq!(limited.status, StatusCode::TOO_MANY_REQUESTS);
+    assert!(limited.header("retry-after").is_some());
+    assert_eq!(checkout.service.count("checkout_visits").await, opened, "a row for each");
+    assert_eq!(checkout.page("&nonce=window0").await.status, StatusCode::OK, "this one is known");
 }
 
 async fn every_answer_says_what_browsers_may_do_with_it(database: TestDatabase) {

@@ -2,12 +2,13 @@
 
 use svc_service::domain::*;
 use svc_service::orders::{self, Cancelling, Choice, PayError, Resolution, ResolveError};
-use svc_service::store::Received;
+use svc_service::store::{Committed, Received};
 
 use crate::support::*;
 
 on_both_engines! {
     an_operator_who_accepts_confirms_the_order,
+    an_accepted_exception_is_resolved_with_its_order,
     an_operator_who_refunds_cancels_the_order,
     what_an_order_is_held_for_is_not_dismissed,
     nothing_is_resolved_twice,
@@ -47,6 +48,26 @@ async fn an_operator_who_accepts_confirms_the_order(database: TestDatabase) {
     paying.pass_s(90_000).await;
     assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
     paying.accounted_for(1).await;
+}
+
+async fn an_accepted_exception_is_resolved_with_its_order(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let (order, id) = held(&paying).await;
+    let stamp = Stamp {
+        actor: Actor::Operator("ana".into()),
+        request_id: String::new(),
+        event_id: EventId::assign(paying.app.clock.now(), [7; 10]),
+        at: paying.app.clock.now(),
+    };
+    let change = order.clone().pending().unwrap().accept(id, "ticket 7", stamp);
+    assert_eq!(paying.app.store.commit(change).await.unwrap(), Committed::Done);
+    let resolved = paying.ledger(&order).await[0].resolved.clone().expect("one transaction");
+    assert_eq!(
+        (resolved.by.as_str(), resolved.resolution.as_str()),
+        ("operator:ana", "accepted: ticket 7")
+    );
+    let audit = paying.app.store.audit_of(order.reference_number.as_str()).await.unwrap();
+    assert_eq!(audit.iter().filter(|row| row.action == "exception.resolve").count(), 1);
 }
 
 async fn an_operator_who_refunds_cancels_the_order(database: TestDatabase) {

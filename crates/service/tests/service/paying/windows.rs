@@ -14,6 +14,7 @@ on_both_engines! {
     a_code_may_be_approved_after_the_window_was_closed,
     a_code_nobody_used_takes_the_order_along,
     a_reference_outlives_every_window,
+    a_window_nobody_heard_of_for_long_is_forgotten,
 }
 
 async fn opened(paying: &TestPaying, order: &Order, nonce: &str) {
@@ -103,4 +104,17 @@ async fn a_reference_outlives_every_window(database: TestDatabase) {
     left(&paying, &order, "one").await;
     paying.pass_s(3_599).await;
     assert_eq!(paying.stands(&order).await, ("issued", "PEN"));
+}
+
+async fn a_window_nobody_heard_of_for_long_is_forgotten(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    opened(&paying, &order, "old").await;
+    paying.pass_s(60).await;
+    let since = paying.app.clock.now();
+    opened(&paying, &order, "new").await;
+    paying.app.store.forget_visits(since).await.unwrap();
+    let known = |nonce| paying.app.store.visit(&order.reference_number, nonce);
+    assert_eq!(known("old").await.unwrap(), None);
+    assert!(known("new").await.unwrap().is_some());
 }
