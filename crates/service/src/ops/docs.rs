@@ -7,7 +7,7 @@ use utoipa::openapi::OpenApi;
 use crate::http::ALL_ERRORS;
 
 /// The hash is of the style in `templates/docs.html`; a test holds the two together.
-pub(super) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-TTdJFs18X6oNAwhE6DeJgCaC1SJ+MUtPe3WnooZWnSo='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+pub(super) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-seWiU3yEVXv101J9ZapStkLS4YvjnCIwTsT7HHHjhiU='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 #[derive(Template)]
 #[template(path = "docs.html")]
