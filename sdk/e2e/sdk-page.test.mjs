@@ -216,6 +216,7 @@ test("the playground has the only key there is, a button that opens a window, an
   await key.fill("");
   await key.blur();
   await page.locator("#keyless").waitFor();
+  assert.equal(await page.locator("#button button").count(), 0);
   assert.equal(await page.locator(".wrong").count(), 0, "nothing is wrong, something is missing");
   await leave();
 });

@@ -1,7 +1,6 @@
 //! `svc order`: see an order with its whole story, or end it.
 
 use anyhow::{Context, bail};
-use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 use svc_service::app::App;
 use svc_service::domain::{
@@ -51,7 +50,7 @@ pub(crate) struct Answer {
     /// Its referenceNumber, the merchant's id for it, or its bank reference
     order: String,
     /// The full amount arrived, by this payment of the rail's: the order is paid
-    #[arg(long, value_name = "RAIL_PAYMENT_ID", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "RAIL_PAYMENT_ID", value_parser = not_blank)]
     paid: Option<String>,
     /// No money moved: the payer may try again
     #[arg(long)]
@@ -64,6 +63,14 @@ pub(crate) struct Answer {
     operator: String,
     #[command(flatten)]
     data: DataArgs,
+}
+
+/// By its id a payment is counted once.
+fn not_blank(text: &str) -> Result<String, &'static str> {
+    match text.trim() {
+        "" => Err("the rail's id of the payment is missing"),
+        id => Ok(id.to_owned()),
+    }
 }
 
 #[derive(Serialize)]
@@ -130,10 +137,13 @@ async fn cancel(args: Cancel) -> anyhow::Result<()> {
     let request = Author { actor: Actor::Operator(args.operator), request_id: String::new() };
     match orders::cancel(&app, &reference, CancelReason::Operator, &request).await? {
         Cancelling::Settled(status) => {
-            output::line(format_args!("The order is {}.", status.code()));
+            output::line(format_args!("The order {} is {}.", reference.as_str(), status.code()));
         }
         Cancelling::Waits => {
-            output::line("The order is being paid; it is cancelled if that fails.");
+            let reference = reference.as_str();
+            output::line(format_args!(
+                "The order {reference} is being paid; it is cancelled if that fails."
+            ));
         }
     }
     Ok(())
@@ -148,18 +158,27 @@ async fn answer(args: Answer) -> anyhow::Result<()> {
     orders::answer(&app, &reference, found, &by, &args.reason).await?;
     let dossier = app.store.dossier(&reference).await?;
     let status = dossier.map_or("", |dossier| dossier.order.status.code());
-    output::line(format_args!("Noted. The order is {status}."));
+    output::line(format_args!("Noted. The order {} is {status}.", reference.as_str()));
     Ok(())
 }
 
+/// A reference number names one order, whatever else looks like it.
 async fn find(store: &Store, id: &str) -> anyhow::Result<ReferenceNumber> {
+    if let Ok(reference) = ReferenceNumber::parse(id)
+        && store.order_by_reference(&reference).await?.is_some()
+    {
+        return Ok(reference);
+    }
     let mut found = store.find_orders(&Scope::Everything, id, &[]).await?;
-    match (found.pop(), found.as_slice()) {
-        (None, _) => bail!("there is no order {id} in this database"),
-        (Some(only), []) => Ok(only),
-        (Some(last), others) => {
-            let all: Vec<_> = others.iter().chain([&last]).map(ReferenceNumber::as_str).collect();
-            bail!("several orders go by {id}: name one by its referenceNumber ({})", all.join(", "))
+    match found.as_slice() {
+        [] => bail!("there is no order {id} in this database"),
+        [_] => Ok(found.remove(0)),
+        several => {
+            let all: Vec<_> = several.iter().map(ReferenceNumber::as_str).collect();
+            bail!(
+                "several orders go by {id}: name one by its referenceNumber, {}",
+                all.join(" or ")
+            )
         }
     }
 }

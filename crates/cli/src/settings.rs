@@ -110,7 +110,8 @@ pub(crate) struct ServiceArgs {
 /// Whoever writes only a port is told how to write the rest: which address is not ours to guess.
 pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
-        let port = text.trim_start_matches(':').parse::<u16>().unwrap_or(8080);
+        let port =
+            text.rsplit(':').next().and_then(|port| port.parse::<u16>().ok()).unwrap_or(8080);
         format!("write address and port: 127.0.0.1:{port} for this machine, 0.0.0.0:{port} for all")
     })
 }

@@ -250,6 +250,10 @@ fn a_usage_error_is_exit_code_2_with_nothing_on_stdout() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{command:?}: {ran:?}");
         assert!(ran.stderr.starts_with("error: "), "{command:?}: {ran:?}");
     }
+    for listen in ["9000", ":9000", "localhost:9000"] {
+        let ran = place.svc(&["serve", "--listen", listen]);
+        assert!(ran.stderr.contains("write address and port: 127.0.0.1:9000"), "{ran:?}");
+    }
     assert!(!std::fs::exists(place.folder.path("svc.db")).expect("the folder can be read"));
 }
 

@@ -28,6 +28,7 @@ on_both_engines! {
     a_mismatch_is_listed_and_accepted,
     a_mismatch_is_refunded_and_its_order_ends,
     an_operator_sees_the_story_of_an_order_and_cancels_it,
+    an_order_is_found_by_what_its_merchant_calls_it,
 }
 
 /// A service, a merchant and its endpoint.
@@ -208,7 +209,7 @@ fn an_operator_sees_the_story_of_an_order_and_cancels_it(place: &Place) {
     let refused = place.svc(&answer);
     assert!(refused.stderr.contains("no payment of this order is unknown"), "{refused:?}");
     let said = place.svc(&["order", "cancel", &reference, "--operator", "ana"]);
-    assert!(said.stdout.contains("The order is CAN."), "{said:?}");
+    assert!(said.stdout.contains(&format!("The order {reference} is CAN.")), "{said:?}");
     let shown = place.svc(&["order", "show", &reference, "--json"]).json();
     assert_eq!(shown["paymentStatus"], "CAN");
     let states: Vec<_> = shown["attempts"].as_array().expect("a list").iter().collect();
@@ -219,4 +220,22 @@ fn an_operator_sees_the_story_of_an_order_and_cancels_it(place: &Place) {
     }
     let table = place.svc(&["order", "show", &reference]);
     assert!(table.stdout.contains("FPSOLPGEXT"), "{table:?}");
+}
+
+fn an_order_is_found_by_what_its_merchant_calls_it(place: &Place) {
+    let stage = Stage::set(place);
+    let reference = stage.order("order_1", 15_000);
+    // Somebody calls another order by the reference of this one.
+    stage.order(&reference, 15_000);
+    for id in ["order_1", &reference] {
+        let shown = place.svc(&["order", "show", id, "--json"]).json();
+        assert_eq!(shown["referenceNumber"], json!(reference), "{id}");
+    }
+    let merchant = Merchant::new(stage.service.base_url(), &place.partner());
+    let other = Stage { merchant, ..stage };
+    let another = other.order("order_1", 15_000);
+    let told = place.svc(&["order", "cancel", "order_1"]);
+    told.refused("several orders go by order_1");
+    assert!(told.stderr.contains(&reference) && told.stderr.contains(&another), "{told:?}");
+    assert_eq!(other.status("order_1"), "PEN");
 }

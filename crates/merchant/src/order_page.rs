@@ -119,14 +119,9 @@ fn in_threes(reference: &str) -> String {
     if !reference.bytes().all(|byte| byte.is_ascii_digit()) {
         return reference.to_owned();
     }
-    let digits = reference.char_indices();
-    digits.fold(String::new(), |mut text, (place, digit)| {
-        if place > 0 && place.is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-        text
-    })
+    let digits: Vec<char> = reference.chars().collect();
+    let groups: Vec<String> = digits.chunks(3).map(|group| group.iter().collect()).collect();
+    groups.join(" ")
 }
 
 /// An hour ahead of UTC, in summer and winter.

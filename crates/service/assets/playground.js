@@ -6,6 +6,8 @@ const code = document.getElementById("code");
 const asked = new URLSearchParams(location.search).get("key");
 if (asked) form.elements.key.value = asked;
 
+const key = () => form.elements.key.value.trim();
+
 function options() {
   const field = form.elements;
   const methods = Array.from(field.methods).filter((box) => box.checked);
@@ -30,7 +32,7 @@ function note(text, wrong) {
 
 // Only a sandbox makes orders for a page; a shop's own backend does it with its secret.
 async function createOrder() {
-  const body = new URLSearchParams({ key: form.elements.key.value, amount: form.elements.amount.value });
+  const body = new URLSearchParams({ key: key(), amount: form.elements.amount.value });
   const answer = await fetch("/sdks/playground/order", { method: "POST", body });
   const told = await answer.json();
   if (!answer.ok) throw new Error(told.message);
@@ -43,7 +45,7 @@ function program() {
   return `<script src="${location.origin}/sdks/v1/svc.min.js"></script>
 <div id="pay"></div>
 <script>
-Svc("${form.elements.key.value || "pk_test_…"}").generateButton({
+Svc("${key() || "pk_test_…"}").generateButton({
   createOrder: async () => {
     const answer = await fetch("/api/svc/create-order", {
       method: "POST",
@@ -67,13 +69,16 @@ Svc("${form.elements.key.value || "pk_test_…"}").generateButton({
 </script>`;
 }
 
+let button;
+
 async function show() {
   code.textContent = program();
-  const keyless = form.elements.key.value.trim() === "";
-  document.getElementById("keyless").hidden = !keyless;
-  if (keyless) return;
+  if (button) button.destroy();
+  button = undefined;
+  document.getElementById("keyless").hidden = key() !== "";
+  if (!key()) return;
   try {
-    await window.Svc(form.elements.key.value.trim()).generateButton({
+    button = await window.Svc(key()).generateButton({
       createOrder,
       onApprove: (data, actions) => {
         note(`onApprove ${JSON.stringify(data.payment)}`);

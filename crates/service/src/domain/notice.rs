@@ -115,7 +115,7 @@ impl ExceptionKind {
 
     /// What it is once the order is known to stand like this: it may have ended since the notice was
     /// weighed, and then a wrong amount is not held for it any more.
-    pub fn once(self, status: Option<Status>) -> Self {
+    pub fn weigh_again(self, status: Option<Status>) -> Self {
         match (self, status) {
             (Self::Mismatch, Some(settled)) if settled != Status::Pending => {
                 Self::of_settled(settled)

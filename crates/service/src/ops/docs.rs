@@ -62,7 +62,8 @@ fn operations(document: &Value) -> Vec<Operation> {
     let tags = document["tags"].as_array();
     let place = |operation: &Value| {
         let tag = &operation["tags"][0];
-        tags.and_then(|tags| tags.iter().position(|known| known["name"] == *tag))
+        let place = tags.and_then(|tags| tags.iter().position(|known| known["name"] == *tag));
+        place.unwrap_or(usize::MAX)
     };
     let mut found = Vec::new();
     for section in ["paths", "webhooks"] {

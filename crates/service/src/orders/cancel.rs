@@ -33,7 +33,7 @@ pub async fn cancel(
         match commit(app, pending.cancel(reason, stamp(app, request))).await? {
             Landed::Done => return Ok(Cancelling::Settled(Status::Cancelled)),
             Landed::Lost(status) => return Ok(Cancelling::Settled(status)),
-            Landed::InFlight => {}
+            Landed::Refused => {}
         }
         let waits = dossier.cancel_requested.is_some()
             || app.store.request_cancel(reference, reason, stamp(app, request)).await?;

@@ -39,7 +39,7 @@ fn stamp(app: &App, request: &Author) -> Stamp {
 enum Landed {
     Done,
     Lost(Status),
-    InFlight,
+    Refused,
 }
 
 /// Status, audit row and event at once; the dispatcher is told when they are durable.
@@ -51,7 +51,7 @@ async fn commit(app: &App, change: Change) -> Result<Landed, StoreError> {
             Ok(Landed::Done)
         }
         Committed::Lost(status) => Ok(Landed::Lost(status)),
-        Committed::InFlight => Ok(Landed::InFlight),
+        Committed::Refused => Ok(Landed::Refused),
         // It was read a moment ago, and orders are never deleted.
         Committed::NoSuchOrder => Err(StoreError::Unknown("the order")),
     }

@@ -183,7 +183,7 @@ async fn call(app: App, rail: Arc<Rail>, order: Order, attempt: PaymentAttempt, 
         (Ok(Stepped::Done { announced: true }), Some(lane)) => app.outbox_bell.ring(lane),
         (Ok(Stepped::Lost), _) => tracing::warn!(
             attempt = attempt.id.as_str(),
-            "a rail answered after its attempt had ended; its word is not kept"
+            "a rail answered after its attempt had ended, or its answer was stored before"
         ),
         (Ok(_), _) => {}
         // The attempt is due again in a minute, and then its rail is asked.
@@ -192,22 +192,18 @@ async fn call(app: App, rail: Arc<Rail>, order: Order, attempt: PaymentAttempt, 
 }
 
 /// The number a rail chose is known to nobody else: a store that is away for a moment is waited for.
-async fn keep(app: &App, step: Step) -> Result<Stepped, StoreError> {
-    let mut stored = app.store.step(step.clone()).await;
+async fn keep(app: &App, mut step: Step) -> Result<Stepped, StoreError> {
     for pause in STORE_PAUSES {
-        if !matches!(stored, Err(StoreError::Unavailable(_))) {
-            break;
+        match app.store.step(step.clone()).await {
+            Err(StoreError::Unavailable(_)) => tokio::time::sleep(pause).await,
+            // Meanwhile it was asked about, in vain: now it is known.
+            Ok(Stepped::Lost) if ![step.from, step.to].contains(&AttemptState::Unknown) => {
+                step.from = AttemptState::Unknown;
+            }
+            stored => return stored,
         }
-        tokio::time::sleep(pause).await;
-        stored = app.store.step(step.clone()).await;
     }
-    match stored {
-        // Meanwhile it was asked about, in vain: now it is known.
-        Ok(Stepped::Lost) if step.to != AttemptState::Unknown => {
-            app.store.step(Step { from: AttemptState::Unknown, ..step }).await
-        }
-        stored => stored,
-    }
+    app.store.step(step).await
 }
 
 /// The instrument can be paid now: the moment the merchant hears of `PEN`.

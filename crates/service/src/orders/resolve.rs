@@ -44,34 +44,26 @@ pub async fn resolve(
     if let Some(Resolved { by, resolution, .. }) = exception.resolved {
         return Err(ResolveError::Already { by, resolution });
     }
-    let word = match (resolution, held(app, &exception).await?) {
-        (Resolution::Accept, Some(order)) => {
-            accept(app, order, id, why, by).await?;
-            return find(app, id).await;
-        }
+    let first = match (resolution, held(app, &exception).await?) {
+        (Resolution::Accept, Some(order)) => accept(app, order, id, why, by).await?,
         (Resolution::Accept, None) => return Err(ResolveError::NotAcceptable),
         (Resolution::Dismiss, Some(_)) => return Err(ResolveError::Held),
-        (Resolution::Dismiss, None) => "dismissed",
+        (Resolution::Dismiss, None) => close(app, id, format!("dismissed: {why}"), by).await?,
         (Resolution::Refund, held) => {
             if let Some(order) = held {
                 give_up(app, &order.reference_number, by).await?;
             }
-            "refunded"
+            close(app, id, format!("refunded: {why}"), by).await?
         }
     };
-    let resolved = Resolved {
-        at: app.clock.now(),
-        by: by.actor.to_string(),
-        resolution: format!("{word}: {why}"),
-    };
-    let first = app.store.resolve_exception(id, resolved).await?;
     let exception = find(app, id).await?;
-    match exception.resolved {
+    match &exception.resolved {
+        Some(_) if first => Ok(exception),
         // Another operator was quicker.
-        Some(Resolved { by, resolution, .. }) if !first => {
-            Err(ResolveError::Already { by, resolution })
+        Some(Resolved { by, resolution, .. }) => {
+            Err(ResolveError::Already { by: by.clone(), resolution: resolution.clone() })
         }
-        _ => Ok(exception),
+        None => Err(ResolveError::NotAcceptable),
     }
 }
 
@@ -91,18 +83,28 @@ async fn held(app: &App, exception: &ExceptionRecord) -> Result<Option<Order>, S
 }
 
 /// Order and exception in one transaction: an entry left open would invite a refund of what is paid.
+/// Whether we were the first.
 async fn accept(
     app: &App,
     order: Order,
     exception: i64,
     why: &str,
     request: &Author,
-) -> Result<(), ResolveError> {
+) -> Result<bool, ResolveError> {
     let pending = order.pending().map_err(|_| ResolveError::NotAcceptable)?;
-    match commit(app, pending.accept(exception, why, stamp(app, request))).await? {
-        Landed::Done => Ok(()),
-        Landed::Lost(_) | Landed::InFlight => Err(ResolveError::NotAcceptable),
-    }
+    let landed = commit(app, pending.accept(exception, why, stamp(app, request))).await?;
+    Ok(matches!(landed, Landed::Done))
+}
+
+/// The entry alone. Whether we were the first.
+async fn close(
+    app: &App,
+    id: i64,
+    resolution: String,
+    request: &Author,
+) -> Result<bool, ResolveError> {
+    let (at, by) = (app.clock.now(), request.actor.to_string());
+    Ok(app.store.resolve_exception(id, Resolved { at, by, resolution }).await?)
 }
 
 /// The attempt is over and its money went back: the order ends too.

@@ -14,7 +14,8 @@ impl Store {
         id: &str,
         rails: &[String],
     ) -> Result<Vec<ReferenceNumber>> {
-        let digits: String = id.chars().filter(char::is_ascii_digit).collect();
+        // As it is written on a slip, in groups; the digits of any other id name nothing.
+        let digits: String = id.chars().filter(|c| !c.is_whitespace()).collect();
         let mut statements = vec![
             match &self.engine {
                 Engine::Sqlite(_) => sqlite::orders_with_id(id),

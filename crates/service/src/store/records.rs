@@ -24,8 +24,9 @@ pub enum Committed {
     Done,
     /// Somebody settled the order first, as this.
     Lost(Status),
-    /// It cannot be cancelled: money may be moving, or waits for an operator.
-    InFlight,
+    /// Not as things stand: what is to be cancelled may still be paid or waits for an operator, or what
+    /// is to be accepted was resolved by somebody else.
+    Refused,
     NoSuchOrder,
 }
 

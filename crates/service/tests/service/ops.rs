@@ -40,6 +40,11 @@ async fn the_description_lists_every_call_and_the_page_shows_it(database: TestDa
     for path in description["paths"].as_object().unwrap().keys() {
         assert!(page.text.contains(path.as_str()), "{path} is not on the page");
     }
+    let places =
+        ["/token", "/svcpartner/createPaymentOrder", "/svcpartner/events", "/sandbox/clock"];
+    assert!(places.map(|path| page.text.find(path)).is_sorted(), "as they are needed");
+    let bare = service.get("/").await;
+    assert_eq!((bare.status, bare.header("location")), (StatusCode::SEE_OTHER, Some("/docs")));
     for value in ["idempotency_conflict", "invalid_client", "externalTransactionId"] {
         assert!(page.text.contains(value), "{value} is not on the page");
     }

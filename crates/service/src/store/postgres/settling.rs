@@ -80,6 +80,13 @@ impl Settlement {
             Self::Receive(receipt) => receipt.reference_number.as_ref(),
         }
     }
+
+    fn accepts(&self) -> Option<i64> {
+        match self {
+            Self::Commit(change) => change.accepts,
+            Self::Receive(_) => None,
+        }
+    }
 }
 
 pub(super) struct Settlements;
@@ -111,6 +118,8 @@ struct Books<'a> {
     status: HashMap<String, Status>,
     /// Orders with money that may be moving, or waits for an operator.
     unsettled: HashSet<String>,
+    /// Of the exceptions that are to be accepted, those nobody has resolved.
+    acceptable: HashSet<i64>,
     /// Events stored before: changes of this very batch, when it is repeated.
     stored_events: HashSet<String>,
     receipts: HashMap<(String, String, String), StoredReceipt>,
@@ -150,6 +159,13 @@ impl<'a> Books<'a> {
         if items.iter().any(|item| matches!(item, Settlement::Commit(_))) {
             let rows = many(db, &unsettled, &[&references]).await?;
             books.unsettled = rows.iter().map(|row| row.get(0)).collect();
+        }
+        let accepts: Vec<i64> = items.iter().filter_map(Settlement::accepts).collect();
+        if !accepts.is_empty() {
+            let open = "select id from exceptions where id = any($1) and resolved_at_ms is null
+                        order by id for update";
+            let rows = many(db, open, &[&accepts]).await?;
+            books.acceptable = rows.iter().map(|row| row.get(0)).collect();
         }
         let lost: Vec<&str> = items.iter().filter_map(|item| books.event_if_lost(item)).collect();
         if !lost.is_empty() {
@@ -228,8 +244,12 @@ impl<'a> Books<'a> {
             let ours = self.stored_events.contains(change.event.id.as_str());
             return Ok(if ours { Committed::Done } else { Committed::Lost(status) });
         }
-        if change.to == Status::Cancelled && self.unsettled.contains(reference) {
-            return Ok(Committed::InFlight);
+        let refused = match change.accepts {
+            Some(exception) => !self.acceptable.contains(&exception),
+            None => change.to == Status::Cancelled && self.unsettled.contains(reference),
+        };
+        if refused {
+            return Ok(Committed::Refused);
         }
         self.status.insert(reference.to_owned(), change.to);
         self.settled.push(change);
@@ -252,14 +272,14 @@ impl<'a> Books<'a> {
                     let detail = format!("the order is already {}", status.code());
                     self.except(receipt, ExceptionKind::of_settled(status), detail)
                 }
-                Committed::InFlight | Committed::NoSuchOrder => {
+                Committed::Refused | Committed::NoSuchOrder => {
                     return Err(StoreError::Unknown("the order of a payment"));
                 }
             },
             Effect::Exception { kind, detail } => {
                 let order = receipt.reference_number.as_ref().map(ReferenceNumber::as_str);
                 let status = order.and_then(|order| self.status.get(order).copied());
-                self.except(receipt, kind.once(status), detail.clone())
+                self.except(receipt, kind.weigh_again(status), detail.clone())
             }
             Effect::Nothing | Effect::Step(_) => Received::Noted,
         };

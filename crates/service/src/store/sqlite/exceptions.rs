@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Row, params};
 
-use super::{Sqlite, execute, rows};
+use super::{Sqlite, execute, row, rows};
 use crate::domain::{ExceptionKind, ReferenceNumber};
 use crate::store::outbox::as_limit;
 use crate::store::paying::ExceptionRow;
@@ -43,6 +43,11 @@ impl Sqlite {
     ) -> Result<bool> {
         self.writer.run_compound(move |db| resolve(db, id, &resolved)).await
     }
+}
+
+pub(super) fn is_open(db: &Connection, id: i64) -> Result<bool> {
+    let sql = "select 1 from exceptions where id = ?1 and resolved_at_ms is null";
+    Ok(row(db, sql, [id], |row| row.get::<_, i64>(0))?.is_some())
 }
 
 /// Whether it was still open.

@@ -8,7 +8,7 @@ use super::{connect, error, migrations, row};
 use crate::store::inspect::Inspection;
 use crate::store::{Result, StoreError};
 
-/// Files are made by two commands only: a typing error elsewhere would make a second, empty service.
+/// Only what a service may begin with makes a file: elsewhere a typing error would make an empty one.
 pub(super) fn missing(path: &Path) -> StoreError {
     StoreError::Refused(format!(
         "there is no database at {}; if that is the right place, run svc migrate first, else name it \

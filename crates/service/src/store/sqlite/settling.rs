@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::exceptions::resolve;
+use super::exceptions::{is_open, resolve};
 use super::outbox::{insert_event, supersede};
 use super::paying::{free_references, status, step, withdraw};
 use super::{Sqlite, execute, row};
@@ -24,8 +24,12 @@ impl Sqlite {
 fn commit(db: &Connection, change: &Change) -> Result<Committed> {
     let reference = change.reference_number.as_str();
     let at_ms = change.stamp.at.as_millisecond();
-    if change.to == Status::Cancelled && is_unsettled(db, reference)? {
-        return Ok(Committed::InFlight);
+    let refused = match change.accepts {
+        Some(exception) => !is_open(db, exception)?,
+        None => change.to == Status::Cancelled && is_unsettled(db, reference)?,
+    };
+    if refused {
+        return Ok(Committed::Refused);
     }
     let moved = execute(
         db,
@@ -109,7 +113,7 @@ fn receive(db: &Connection, receipt: &Receipt) -> Result<Received> {
                 let kind = ExceptionKind::of_settled(status);
                 except(db, receipt, kind, &format!("the order is already {}", status.code()))?
             }
-            Committed::InFlight | Committed::NoSuchOrder => {
+            Committed::Refused | Committed::NoSuchOrder => {
                 return Err(StoreError::Unknown("the order of a payment"));
             }
         },
@@ -123,7 +127,7 @@ fn receive(db: &Connection, receipt: &Receipt) -> Result<Received> {
                 Some(order) => status(db, order.as_str())?,
                 None => None,
             };
-            except(db, receipt, kind.once(status), detail)?
+            except(db, receipt, kind.weigh_again(status), detail)?
         }
         Effect::Nothing => Received::Noted,
     };

@@ -2,13 +2,14 @@
 
 use svc_service::domain::*;
 use svc_service::orders::{self, Cancelling, Choice, PayError, Resolution, ResolveError};
-use svc_service::store::{Committed, Received};
+use svc_service::store::{Committed, Received, Resolved};
 
 use crate::support::*;
 
 on_both_engines! {
     an_operator_who_accepts_confirms_the_order,
     an_accepted_exception_is_resolved_with_its_order,
+    what_was_refunded_meanwhile_is_not_accepted,
     an_operator_who_refunds_cancels_the_order,
     what_an_order_is_held_for_is_not_dismissed,
     nothing_is_resolved_twice,
@@ -50,24 +51,39 @@ async fn an_operator_who_accepts_confirms_the_order(database: TestDatabase) {
     paying.accounted_for(1).await;
 }
 
+/// As an operator's acceptance writes it.
+fn acceptance(paying: &TestPaying, order: &Order, id: i64) -> Change {
+    let at = paying.app.clock.now();
+    let stamp = Stamp {
+        at,
+        actor: ana().actor,
+        event_id: EventId::assign(at, [7; 10]),
+        request_id: String::new(),
+    };
+    order.clone().pending().unwrap().accept(id, "ticket 7", stamp)
+}
+
 async fn an_accepted_exception_is_resolved_with_its_order(database: TestDatabase) {
     let paying = TestPaying::start(database).await;
     let (order, id) = held(&paying).await;
-    let stamp = Stamp {
-        actor: Actor::Operator("ana".into()),
-        request_id: String::new(),
-        event_id: EventId::assign(paying.app.clock.now(), [7; 10]),
-        at: paying.app.clock.now(),
-    };
-    let change = order.clone().pending().unwrap().accept(id, "ticket 7", stamp);
+    let change = acceptance(&paying, &order, id);
     assert_eq!(paying.app.store.commit(change).await.unwrap(), Committed::Done);
     let resolved = paying.ledger(&order).await[0].resolved.clone().expect("one transaction");
-    assert_eq!(
-        (resolved.by.as_str(), resolved.resolution.as_str()),
-        ("operator:ana", "accepted: ticket 7")
-    );
+    assert_eq!((&*resolved.by, &*resolved.resolution), ("operator:ana", "accepted: ticket 7"));
     let audit = paying.app.store.audit_of(order.reference_number.as_str()).await.unwrap();
     assert_eq!(audit.iter().filter(|row| row.action == "exception.resolve").count(), 1);
+}
+
+async fn what_was_refunded_meanwhile_is_not_accepted(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let (order, id) = held(&paying).await;
+    let change = acceptance(&paying, &order, id);
+    let (at, by) = (paying.app.clock.now(), "operator:rui".to_owned());
+    let refunded = Resolved { at, by, resolution: "refunded: sent back".into() };
+    assert!(paying.app.store.resolve_exception(id, refunded).await.unwrap());
+    assert_eq!(paying.app.store.commit(change).await.unwrap(), Committed::Refused);
+    assert_eq!(paying.stands(&order).await, ("held", "PEN"));
+    assert_eq!(paying.events(&order).await, ["PEN"]);
 }
 
 async fn an_operator_who_refunds_cancels_the_order(database: TestDatabase) {
