@@ -231,6 +231,7 @@ fn summary(
         r#"{title}  {base_url}   API: {base_url}/docs   Stop: Ctrl-C
 
   Buy something:  {shop_url}
+  Try the button: {base_url}/sdks/playground
   See it happen:  {console_url}
   Phone numbers:  900000000 pays, 900002001 has no money, 900003000 refuses; any other pays
   Reference:      pay it at {base_url}/sandbox/atm

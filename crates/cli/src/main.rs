@@ -20,6 +20,7 @@ mod operator;
 mod order;
 mod output;
 mod partner;
+mod rail;
 mod reencode;
 mod sandbox;
 mod seed;
@@ -74,6 +75,9 @@ enum Command {
     /// List and resolve money that fits no order
     #[command(subcommand)]
     Exception(exception::Command),
+    /// Compare an acquirer's statement with our orders
+    #[command(subcommand)]
+    Rail(rail::Command),
     /// Let people into the console, and out again
     #[command(subcommand)]
     Operator(operator::Command),
@@ -127,6 +131,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Check(args) => return Ok(check::run(args).await),
         Command::Doctor(args) => return Ok(doctor::run(args).await),
         Command::Verify(args) => return Ok(verify::run(&args)),
+        Command::Rail(command) => return rail::run(command).await,
         Command::Demo(args) => demo::run(args).await,
         Command::Serve(args) => serve::run(args).await,
         Command::Partner(command) => partner::run(command).await,

@@ -8,6 +8,7 @@ mod due;
 mod expire;
 mod follow;
 mod pay;
+mod reconcile;
 mod resolve;
 mod settle;
 mod withdraw;
@@ -18,6 +19,7 @@ pub use create::{CreateError, Creation, OrderRequest, create};
 pub use due::{begin_due, next_due, run_due};
 pub use expire::{expire, expire_now};
 pub use pay::{Choice, PayError, pay};
+pub use reconcile::{Finding, ReconcileError, Reconciliation, Verdict, reconcile};
 pub use resolve::{Resolution, ResolveError, resolve};
 pub use settle::settle;
 

@@ -11,6 +11,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::Timestamp;
+use jiff::civil::Date;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,8 +19,8 @@ use tokio::sync::Semaphore;
 use url::Url;
 
 use super::wire::{
-    AckRequest, AnswerReply, AttemptRequest, CapabilitiesReply, DrainReply, NoRequest,
-    NotAuthentic, Signature, StartRequest, StatementLine, StatementReply, StatementRequest, notice,
+    AckRequest, AnswerReply, AttemptRequest, CapabilitiesReply, DayStatement, DrainReply,
+    NoRequest, NotAuthentic, Signature, StartRequest, StatementReply, StatementRequest, notice,
     sign, verify,
 };
 use super::{Answer, Capabilities, Line, Outcome, Start};
@@ -31,6 +32,8 @@ use crate::domain::{Instrument, Notice, PaymentAttempt};
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// A day of some 300,000 payments.
+const STATEMENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Questions one connector is asked at once. One that hangs keeps this many tasks, not thousands.
 const QUESTIONS_MAX: usize = 32;
 
@@ -145,9 +148,11 @@ impl Connector {
         Ok(())
     }
 
-    pub(super) async fn statement(&self, date: &str) -> Result<Vec<StatementLine>, ConnectorError> {
-        let reply: StatementReply = self.call("statement", &StatementRequest { date }).await?;
-        Ok(reply.lines)
+    pub(super) async fn statement(&self, date: Date) -> Result<DayStatement, ConnectorError> {
+        let asked = StatementRequest { date: date.to_string() };
+        let reply: StatementReply =
+            self.call_up_to(STATEMENT_BYTES_MAX, "statement", &asked).await?;
+        Ok(reply.read(&self.name))
     }
 
     /// A notice of this connector, if its signature is right; then `None` if it makes no sense.
@@ -167,13 +172,22 @@ impl Connector {
         path: &str,
         asked: &Asked,
     ) -> Result<Reply, ConnectorError> {
+        self.call_up_to(ANSWER_BYTES_MAX, path, asked).await
+    }
+
+    async fn call_up_to<Asked: Serialize, Reply: DeserializeOwned>(
+        &self,
+        bytes_max: usize,
+        path: &str,
+        asked: &Asked,
+    ) -> Result<Reply, ConnectorError> {
         let silent = |fault: &dyn std::fmt::Display| ConnectorError::Silent(fault.to_string());
         let body = serde_json::to_vec(asked).map_err(|fault| silent(&fault))?;
         let request = self.request(path, body).map_err(|fault| silent(&fault))?;
         let exchange = async {
             let answer = self.client.request(request).await.map_err(|fault| silent(&fault))?;
             let status = answer.status();
-            let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX);
+            let body = Limited::new(answer.into_body(), bytes_max);
             let bytes = body.collect().await.map_err(|fault| silent(&fault))?.to_bytes();
             if !status.is_success() {
                 return Err(silent(&format!("status {}", status.as_u16())));

@@ -8,6 +8,7 @@ mod wire;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::config::RailConfig;
@@ -18,7 +19,7 @@ use crate::domain::{
 
 pub use connector::{Connector, ConnectorError};
 pub use simulator::{Simulator, payment_id};
-pub use wire::{NotAuthentic, StatementLine};
+pub use wire::{DayStatement, NotAuthentic};
 
 /// What a rail can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,9 +178,9 @@ impl Rail {
     }
 
     /// What the rail settled on a day.
-    pub async fn statement(&self, date: &str) -> Result<Vec<StatementLine>, ConnectorError> {
+    pub async fn statement(&self, date: Date) -> Result<DayStatement, ConnectorError> {
         match self {
-            Self::Simulator(_) => Ok(Vec::new()),
+            Self::Simulator(_) => Ok(DayStatement::default()),
             Self::Connector(connector) => connector.statement(date).await,
         }
     }

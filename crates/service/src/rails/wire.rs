@@ -65,8 +65,8 @@ pub(super) struct AckRequest<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct StatementRequest<'a> {
-    pub date: &'a str,
+pub(super) struct StatementRequest {
+    pub date: String,
 }
 
 #[derive(Serialize)]
@@ -198,22 +198,31 @@ impl DrainReply {
     }
 }
 
-/// One line of a day's statement.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
-#[serde(rename_all = "camelCase")]
-pub struct StatementLine {
-    pub rail_payment_id: String,
-    pub attempt_id: Option<String>,
-    pub entity: Option<String>,
-    pub reference: Option<String>,
-    pub kind: String,
-    pub amount: String,
-    pub occurred_at: Option<String>,
+/// What a rail settled on a day.
+#[derive(Debug, Default)]
+pub struct DayStatement {
+    pub notices: Vec<Notice>,
+    /// Lines that say nothing we understand, as they came.
+    pub unread: Vec<String>,
 }
 
+/// Its lines are what notices are.
 #[derive(Deserialize)]
 pub(super) struct StatementReply {
-    pub lines: Vec<StatementLine>,
+    lines: Vec<Box<RawValue>>,
+}
+
+impl StatementReply {
+    pub(super) fn read(self, rail: &str) -> DayStatement {
+        let mut day = DayStatement::default();
+        for line in self.lines {
+            match notice(rail, line.get().as_bytes()) {
+                Some(notice) => day.notices.push(notice),
+                None => day.unread.push(line.get().to_owned()),
+            }
+        }
+        day
+    }
 }
 
 /// The longest id a rail may give a payment.

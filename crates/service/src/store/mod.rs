@@ -14,6 +14,7 @@ mod paying;
 mod people;
 mod portable;
 mod postgres;
+mod reconciling;
 mod records;
 mod request_log;
 mod sqlite;

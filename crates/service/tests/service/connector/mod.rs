@@ -5,6 +5,7 @@ mod offers;
 mod queue;
 mod silence;
 mod starts;
+mod statement;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use svc_service::config::{Config, RailConfig};

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 use svc_service::domain::*;
 use svc_service::orders::Choice;
-use svc_service::rails::StatementLine;
 
 use super::production;
 use crate::support::*;
@@ -14,7 +13,6 @@ on_both_engines! {
     a_payment_that_was_not_acknowledged_is_a_duplicate_the_next_time,
     every_kind_of_news_is_read_and_what_makes_no_sense_stays,
     a_queue_that_cannot_be_read_is_read_a_minute_later,
-    a_statement_is_read_line_by_line,
 }
 
 fn payment(id: &str, attempt: &PaymentAttempt, amount: &Value) -> Value {
@@ -144,28 +142,4 @@ async fn a_queue_that_cannot_be_read_is_read_a_minute_later(database: TestDataba
     connector.will("drain", Reply::Json(queue));
     let seen: [Seen; 2] = [(0, "issued", "PEN"), (60, "accepted", "CON")];
     assert_eq!(paying.timeline(&order, 61).await, seen);
-}
-
-async fn a_statement_is_read_line_by_line(database: TestDatabase) {
-    let (paying, connector) = production(database).await;
-    let line = json!({
-        "railPaymentId": "p1", "kind": "payment", "amount": "15000.00",
-        "entity": "00348", "reference": "987654321", "occurredAt": "2026-11-16T09:00:00Z",
-    });
-    connector.will("statement", Reply::Json(json!({ "lines": [line] })));
-    let rail = paying.app.rails.named(TestConnector::NAME).unwrap();
-    let lines = rail.statement("2026-11-16").await.unwrap();
-    let expected = StatementLine {
-        rail_payment_id: "p1".into(),
-        attempt_id: None,
-        entity: Some("00348".into()),
-        reference: Some("987654321".into()),
-        kind: "payment".into(),
-        amount: "15000.00".into(),
-        occurred_at: Some("2026-11-16T09:00:00Z".into()),
-    };
-    assert_eq!(lines, [expected]);
-    assert_eq!(connector.calls("statement"), [json!({ "date": "2026-11-16" })]);
-    connector.will("statement", Reply::Status(500));
-    assert!(rail.statement("2026-11-16").await.is_err());
 }

@@ -1,0 +1,127 @@
+//! `svc rail`: what an acquirer says beside what we know.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use jiff::civil::Date;
+use serde::Serialize;
+use svc_service::app::App;
+use svc_service::orders::{self, Finding, Verdict};
+
+use crate::output;
+use crate::settings::{DataArgs, Settings};
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Compare a day's statement of a rail with our orders: exit code 0 if both say the same, else 1
+    Reconcile(Reconcile),
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  svc rail reconcile acquirer 2026-11-15
+  svc rail reconcile acquirer 2026-11-15 --apply
+
+A day is one of Luanda. --apply settles what is missing here as if the rail had told us that day: its order
+is paid, or the money goes to the exceptions. What differs otherwise is for a person.")]
+pub(crate) struct Reconcile {
+    /// The rail's name in the settings
+    rail: String,
+    /// Which day: 2026-11-15
+    date: Date,
+    /// Settle what is missing here
+    #[arg(long)]
+    apply: bool,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON, with what agrees too
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct View {
+    matched: usize,
+    findings: Vec<FindingView>,
+    unread: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FindingView {
+    result: &'static str,
+    rail_payment_id: Option<String>,
+    reference_number: Option<String>,
+    amount: String,
+    /// On record here, if it is another.
+    our_amount: Option<String>,
+}
+
+pub(crate) async fn run(command: Command) -> anyhow::Result<ExitCode> {
+    let Command::Reconcile(args) = command;
+    let Settings { config, database } = args.data.settings()?;
+    let app = App::open(config, &database).await?;
+    let rail = app.rails.named(&args.rail).with_context(|| {
+        format!("there is no rail {}; rails are in the settings, see docs/rails.md", args.rail)
+    })?;
+    let told = orders::reconcile(&app, rail, args.date, args.apply).await?;
+    let (matched, differing): (Vec<_>, Vec<_>) =
+        told.findings.iter().partition(|finding| finding.verdict == Verdict::Matched);
+    let agree = differing.is_empty() && told.unread.is_empty();
+    let shown = if args.json { told.findings.iter().collect() } else { differing };
+    let view = View {
+        matched: matched.len(),
+        findings: shown.into_iter().map(view).collect(),
+        unread: told.unread,
+    };
+    if args.json {
+        output::json(&view);
+    } else {
+        print(view);
+    }
+    Ok(if agree { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn view(finding: &Finding) -> FindingView {
+    let result = match finding.verdict {
+        Verdict::Matched => "matched",
+        Verdict::AmountDiffers { .. } => "amount_differs",
+        Verdict::MissingHere => "missing_here",
+        Verdict::Confirmed => "confirmed_now",
+        Verdict::Exception(_) => "exception_now",
+        Verdict::Noted => "noted_now",
+        Verdict::MissingThere => "missing_there",
+    };
+    let our_amount = match finding.verdict {
+        Verdict::AmountDiffers { ours } => Some(ours.to_string()),
+        _ => None,
+    };
+    FindingView {
+        result,
+        rail_payment_id: finding.rail_payment_id.clone(),
+        reference_number: finding.order.as_ref().map(|order| order.as_str().to_owned()),
+        amount: finding.amount.to_string(),
+        our_amount,
+    }
+}
+
+fn print(view: View) {
+    let rows: Vec<_> = view
+        .findings
+        .into_iter()
+        .map(|one| {
+            let (payment, order) = (one.rail_payment_id, one.reference_number);
+            let ours = one.our_amount.unwrap_or_default();
+            let order = order.unwrap_or_default();
+            [one.result.to_owned(), payment.unwrap_or_default(), order, one.amount, ours]
+        })
+        .collect();
+    if !rows.is_empty() {
+        output::table(["RESULT", "PAYMENT", "ORDER", "AMOUNT", "OURS"], &rows);
+    }
+    for line in &view.unread {
+        output::note(format_args!("Not understood: {line}"));
+    }
+    output::line(format_args!("{} matched, {} not.", view.matched, rows.len() + view.unread.len()));
+}

@@ -1,0 +1,146 @@
+//! A day's statement of a rail beside our books: what it has and we have not, and the other way round.
+
+use std::collections::HashSet;
+
+use jiff::civil::Date;
+use jiff::tz::Offset;
+use jiff::{SignedDuration, Timestamp};
+
+use super::settle;
+use crate::app::App;
+use crate::domain::{Centimos, ExceptionKind, Notice, ReferenceNumber, Word};
+use crate::rails::{ConnectorError, DayStatement, Rail};
+use crate::store::{Received, StoreError};
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReconcileError {
+    #[error("the simulator moves no money and has no statements")]
+    NoStatements,
+    #[error(transparent)]
+    Rail(#[from] ConnectorError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reconciliation {
+    pub findings: Vec<Finding>,
+    /// Lines of the statement that say nothing we understand, as they came.
+    pub unread: Vec<String>,
+}
+
+/// A payment that one of the two has, or both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The rail's id; we know none of a payment that it does not have.
+    pub rail_payment_id: Option<String>,
+    pub order: Option<ReferenceNumber>,
+    pub amount: Centimos,
+    pub verdict: Verdict,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Matched,
+    /// Both have it, and we with another amount.
+    AmountDiffers {
+        ours: Centimos,
+    },
+    /// The rail has it and we have not.
+    MissingHere,
+    /// It was missing here; now its order is paid.
+    Confirmed,
+    /// It was missing here; now it is among the exceptions.
+    Exception(ExceptionKind),
+    /// It was missing here; now it is on record and changes nothing.
+    Noted,
+    /// Our order was paid by the rail that day, and its statements do not have it.
+    MissingThere,
+}
+
+/// With `apply`, what is missing here is settled as if the rail had told us that day.
+pub async fn reconcile(
+    app: &App,
+    rail: &Rail,
+    date: Date,
+    apply: bool,
+) -> Result<Reconciliation, ReconcileError> {
+    if matches!(rail, Rail::Simulator(_)) {
+        return Err(ReconcileError::NoStatements);
+    }
+    let DayStatement { notices, unread } = rail.statement(date).await?;
+    let mut findings = Vec::new();
+    let mut paid = HashSet::new();
+    for notice in notices {
+        let finding = compare(app, notice, apply, &mut paid).await?;
+        findings.push(finding);
+    }
+    findings.extend(missing_there(app, rail, date, paid).await?);
+    Ok(Reconciliation { findings, unread })
+}
+
+async fn compare(
+    app: &App,
+    notice: Notice,
+    apply: bool,
+    paid: &mut HashSet<ReferenceNumber>,
+) -> Result<Finding, StoreError> {
+    let order = order_of(app, &notice).await?;
+    if matches!(notice.word, Word::Paid(_)) {
+        paid.extend(order.clone());
+    }
+    let (id, amount) = (notice.rail_payment_id.clone(), notice.word.amount());
+    let verdict = match app.store.received_amount(&notice).await? {
+        Some(ours) if ours == amount => Verdict::Matched,
+        Some(ours) => Verdict::AmountDiffers { ours },
+        None if !apply => Verdict::MissingHere,
+        None => match settle(app, notice, "").await? {
+            Received::Confirmed => Verdict::Confirmed,
+            Received::Exception(kind) => Verdict::Exception(kind),
+            // Its notice came while we looked.
+            Received::Duplicate => Verdict::Matched,
+            Received::Noted | Received::Changed => Verdict::Noted,
+        },
+    };
+    Ok(Finding { rail_payment_id: Some(id), order, amount, verdict })
+}
+
+async fn order_of(app: &App, notice: &Notice) -> Result<Option<ReferenceNumber>, StoreError> {
+    Ok(app.store.order_of(&notice.about).await?.map(|(reference, _)| reference))
+}
+
+/// Around midnight a payment may stand in the statement of the day before or after.
+async fn missing_there(
+    app: &App,
+    rail: &Rail,
+    date: Date,
+    mut told: HashSet<ReferenceNumber>,
+) -> Result<Vec<Finding>, StoreError> {
+    let (from, until) = (midnight(date), midnight(date.saturating_add(jiff::Span::new().days(1))));
+    let mut ours = app.store.paid_by_rail(rail.name(), from, until).await?;
+    ours.retain(|(order, _)| !told.contains(order));
+    if ours.is_empty() {
+        return Ok(Vec::new());
+    }
+    for day in [date.yesterday(), date.tomorrow()].into_iter().flatten() {
+        // What is not told by then is missing: the rail may not have closed the next day yet.
+        for notice in rail.statement(day).await.unwrap_or_default().notices {
+            told.extend(order_of(app, &notice).await?);
+        }
+    }
+    let missing = ours.into_iter().filter(|(order, _)| !told.contains(order));
+    Ok(missing
+        .map(|(order, amount)| Finding {
+            rail_payment_id: None,
+            order: Some(order),
+            amount,
+            verdict: Verdict::MissingThere,
+        })
+        .collect())
+}
+
+/// Luanda is an hour ahead of UTC, all year.
+fn midnight(date: Date) -> Timestamp {
+    let utc = Offset::UTC.to_timestamp(date.at(0, 0, 0, 0)).unwrap_or(Timestamp::MAX);
+    utc.saturating_sub(SignedDuration::from_hours(1)).unwrap_or(utc)
+}

@@ -1,0 +1,48 @@
+//! What a rail's statement is compared with.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::looking::stored_reference;
+use super::outbox::lowest_id;
+use super::portable::{Cells, Statement, values};
+use super::{Result, Store};
+use crate::domain::{Centimos, Notice, ReferenceNumber};
+
+/// A day of a large merchant is read in parts, each well within the time a statement may take.
+const PART: SignedDuration = SignedDuration::from_hours(1);
+
+impl Store {
+    /// The amount of this very notice, if we have received it.
+    pub async fn received_amount(&self, notice: &Notice) -> Result<Option<Centimos>> {
+        let sql = "select amount_centimos from receipts
+                   where rail = ?1 and rail_payment_id = ?2 and kind = ?3";
+        let key = values![&*notice.rail, &*notice.rail_payment_id, notice.word.kind()];
+        self.select_one(Statement::new(sql, key), |cells| cells.integer().map(Centimos::new)).await
+    }
+
+    /// Orders whose payment by this rail confirmed them in that time.
+    pub async fn paid_by_rail(
+        &self,
+        rail: &str,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<(ReferenceNumber, Centimos)>> {
+        let sql = "select o.reference_number, o.amount from outbox e
+                   join orders o on o.reference_number = e.reference_number
+                   where e.id >= ?1 and e.id < ?2 and e.status = 'CON'
+                       and exists (select 1 from payment_attempts p
+                                   where p.reference_number = e.reference_number
+                                       and p.rail = ?3 and p.state = 'accepted')";
+        let read = |cells: &mut Cells| {
+            Ok((stored_reference(&cells.text()?)?, Centimos::new(100 * cells.integer()?)))
+        };
+        let (mut at, mut found) = (from, Vec::new());
+        while at < until {
+            let end = at.saturating_add(PART).unwrap_or(until).min(until);
+            let given = values![lowest_id(at), lowest_id(end), rail];
+            found.extend(self.select(Statement::new(sql, given), read).await?);
+            at = end;
+        }
+        Ok(found)
+    }
+}
