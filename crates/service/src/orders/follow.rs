@@ -58,7 +58,8 @@ impl Question {
     async fn ask(self, app: &App) -> Result<(), StoreError> {
         let Self { attempt, amount, rail } = self;
         let now = app.clock.now();
-        let outcome = match rail {
+        let askable = rail.filter(|rail| rail.capabilities().is_none_or(|can| can.can_query));
+        let outcome = match askable {
             Some(rail) => rail.query(&attempt, amount, now).await,
             None => Outcome::Unknown,
         };

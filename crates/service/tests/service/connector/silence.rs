@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use svc_service::orders::{self, Choice};
 use tokio::sync::Semaphore;
 
@@ -11,6 +12,7 @@ use crate::support::*;
 on_both_engines! {
     a_connector_that_hangs_holds_up_no_deadline,
     a_connector_that_hangs_is_asked_few_questions_at_once,
+    a_connector_that_cannot_be_asked_is_not_asked,
 }
 
 /// By then a code is asked about, and an order nobody pays is past its deadline.
@@ -52,4 +54,16 @@ async fn a_connector_that_hangs_is_asked_few_questions_at_once(database: TestDat
     advance_s(&paying, 3);
     orders::begin_due(&paying.app).await.unwrap();
     assert_eq!(connector.calls("query").len(), QUESTIONS_MAX);
+}
+
+async fn a_connector_that_cannot_be_asked_is_not_asked(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    connector.can(&json!({ "canQuery": false }));
+    TestConnector::asked_by(&paying.app).await.unwrap();
+    connector.will("start-code", Reply::Status(500));
+    let order = paying.order("order_1", 15_000).await;
+    paying.pay(&order, &Choice::Code).await;
+    paying.pass_s(600).await;
+    assert_eq!(connector.calls("query").len(), 0);
+    assert_eq!(paying.stands(&order).await, ("unknown", "PEN"), "its notice may still come");
 }

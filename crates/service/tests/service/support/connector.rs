@@ -81,7 +81,7 @@ impl TestConnector {
             }
         });
         let connector = Self { address, state, server };
-        connector.will("capabilities", Reply::Json(capabilities(&json!({}))));
+        connector.can(&json!({}));
         connector.will("start-push", accepted(&json!({})));
         let bank = json!({ "entity": "00348", "reference": "987654321" });
         connector.will("issue-reference", accepted(&bank));
@@ -116,7 +116,12 @@ impl TestConnector {
 
     /// Offers its methods with these terms: a list of code, min and max.
     pub(crate) fn offers(&self, methods: &Value) {
-        self.will("capabilities", Reply::Json(capabilities(&json!({ "methods": methods }))));
+        self.can(&json!({ "methods": methods }));
+    }
+
+    /// What it tells of itself from now on.
+    pub(crate) fn can(&self, more: &Value) {
+        self.will("capabilities", Reply::Json(capabilities(more)));
     }
 
     pub(crate) fn enqueue(&self, payment: Value) {
