@@ -1,7 +1,8 @@
 //! What somebody looks for by an id at hand, and how far a newcomer has come.
 
-use super::looking::{Scope, stored_reference};
+use super::looking::Scope;
 use super::portable::{Cells, Statement, values};
+use super::records::read_reference;
 use super::{Engine, Result, Store, postgres, sqlite};
 use crate::domain::{ApplicationId, ReferenceNumber};
 
@@ -53,7 +54,7 @@ impl Store {
         let mut references = Vec::new();
         for (reference, _) in found.into_iter().filter(|(_, whose)| scope.holds(*whose)) {
             if !references.iter().any(|known: &ReferenceNumber| known.as_str() == reference) {
-                references.push(stored_reference(&reference)?);
+                references.push(read_reference(&reference)?);
             }
         }
         Ok(references)

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::portable::{Cells, Statement, Value, values};
+use super::records::{read_reference, read_status};
 use super::{EventState, Result, Store, StoreError, as_limit};
 use crate::domain::{
     ApplicationId, Centimos, EventId, ExceptionKind, Order, ReferenceNumber, Status,
@@ -389,16 +390,11 @@ fn condition(scope: &Scope, values: &mut Vec<Value>) -> String {
 }
 
 fn reference(cells: &mut Cells) -> Result<ReferenceNumber> {
-    stored_reference(&cells.text()?)
-}
-
-pub(super) fn stored_reference(text: &str) -> Result<ReferenceNumber> {
-    ReferenceNumber::parse(text).map_err(|_| StoreError::Corrupt(format!("reference {text}")))
+    read_reference(&cells.text()?)
 }
 
 fn status(cells: &mut Cells) -> Result<Status> {
-    let code = cells.text()?;
-    Status::from_code(&code).ok_or_else(|| StoreError::Corrupt(format!("status {code}")))
+    read_status(&cells.text()?)
 }
 
 fn order_line(cells: &mut Cells) -> Result<OrderLine> {

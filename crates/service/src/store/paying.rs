@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::records::read_reference;
 use super::{Result, StoreError, time};
 use crate::domain::{
     About, ApplicationId, AttemptId, AttemptState, BankReference, CancelReason, Centimos, Change,
@@ -417,10 +418,6 @@ pub(super) fn dossier(
         settled_at: settled_at_ms.map(time).transpose()?,
         attempts,
     })
-}
-
-pub(super) fn read_reference(text: &str) -> Result<ReferenceNumber> {
-    ReferenceNumber::parse(text).map_err(|_| StoreError::Corrupt(format!("reference {text}")))
 }
 
 fn read_attempt_id(text: &str) -> Result<AttemptId> {

@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::looking::stored_reference;
 use super::outbox::lowest_id;
 use super::portable::{Cells, Statement, values};
+use super::records::read_reference;
 use super::{Result, Store};
 use crate::domain::{Centimos, Notice, ReferenceNumber};
 
@@ -34,7 +34,7 @@ impl Store {
                                    where p.reference_number = e.reference_number
                                        and p.rail = ?3 and p.state = 'accepted')";
         let read = |cells: &mut Cells| {
-            Ok((stored_reference(&cells.text()?)?, Centimos::new(100 * cells.integer()?)))
+            Ok((read_reference(&cells.text()?)?, Centimos::new(100 * cells.integer()?)))
         };
         let (mut at, mut found) = (from, Vec::new());
         while at < until {

@@ -219,3 +219,11 @@ impl OrderRow {
         })
     }
 }
+
+pub(super) fn read_reference(text: &str) -> Result<ReferenceNumber> {
+    ReferenceNumber::parse(text).map_err(|_| StoreError::Corrupt(format!("reference {text}")))
+}
+
+pub(super) fn read_status(code: &str) -> Result<Status> {
+    Status::from_code(code).ok_or_else(|| StoreError::Corrupt(format!("status {code}")))
+}

@@ -12,8 +12,9 @@ use crate::domain::{
 };
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
-    InstrumentColumns, PaymentAttemptRow, UNSETTLED, free_at_ms, read_reference, reason_of,
+    InstrumentColumns, PaymentAttemptRow, UNSETTLED, free_at_ms, reason_of,
 };
+use crate::store::records::read_reference;
 use crate::store::{NewAttempt, Result, Started, Stepped};
 
 type Told<T> = std::result::Result<T, Fault>;

@@ -15,6 +15,7 @@ use crate::domain::{
     AttemptId, AttemptState, Change, Effect, ExceptionKind, Lane, ReferenceNumber, Status, Step,
 };
 use crate::store::paying::{APPLIED, EXCEPTION, UNSETTLED, free_at_ms};
+use crate::store::records::read_status;
 use crate::store::{Committed, Receipt, Received, Resolved, Result, Stepped, StoreError};
 
 type Told<T> = std::result::Result<T, Fault>;
@@ -148,9 +149,7 @@ impl<'a> Books<'a> {
                     where reference_number = any($1) order by reference_number for update";
         let mut books = Self::default();
         for row in many(db, lock, &[&references]).await? {
-            let status = Status::from_code(row.get(1))
-                .ok_or_else(|| StoreError::Corrupt(format!("status {}", row.get::<_, &str>(1))))?;
-            books.status.insert(row.get(0), status);
+            books.status.insert(row.get(0), read_status(row.get(1))?);
         }
         let unsettled = format!(
             "select distinct reference_number from payment_attempts

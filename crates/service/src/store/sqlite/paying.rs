@@ -12,10 +12,10 @@ use crate::domain::{
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
     ATTEMPT_COLUMNS, DOSSIER_COLUMNS, InstrumentColumns, PaymentAttemptRow, UNSETTLED, dossier,
-    free_at_ms, read_reference, reason_of,
+    free_at_ms, reason_of,
 };
-use crate::store::records::{ORDER_COLUMNS, OrderRow};
-use crate::store::{NewAttempt, Result, Started, Stepped, StoreError};
+use crate::store::records::{ORDER_COLUMNS, OrderRow, read_reference, read_status};
+use crate::store::{NewAttempt, Result, Started, Stepped};
 
 impl Sqlite {
     pub(in crate::store) async fn dossier(
@@ -317,8 +317,7 @@ fn announce(db: &Connection, step: &Step) -> Result<bool> {
 pub(super) fn status(db: &Connection, reference: &str) -> Result<Option<Status>> {
     let sql = "select status from orders where reference_number = ?1";
     let found: Option<String> = row(db, sql, [reference], |row| row.get(0))?;
-    let read = |code: String| Status::from_code(&code).ok_or(StoreError::Corrupt(code));
-    found.map(read).transpose()
+    found.as_deref().map(read_status).transpose()
 }
 
 /// Its rail is to be told that a reference in this state is dead.
