@@ -87,6 +87,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         measured.client_alone_per_s.push(client);
         measured.delivered_per_s.push(worked.delivered_per_s);
         measured.ratios.push(worked.delivered_per_s / client);
+        measured.confirmed_ratios.push(backlog.confirmed_per_s / client);
         measured.backlog_ratios.push(backlog.delivered_per_s / client);
         let (healthy, hanging) = bench.drain_beside_hanging_merchants().await?;
         eprintln!("  {MERCHANTS} merchants: {healthy:.0}/s, with a fifth hanging {hanging:.0}/s");
@@ -259,6 +260,8 @@ struct Measured {
     client_alone_per_s: Vec<f64>,
     delivered_per_s: Vec<f64>,
     ratios: Vec<f64>,
+    /// Before anything is delivered: no delivery can be faster than this.
+    confirmed_ratios: Vec<f64>,
     backlog_ratios: Vec<f64>,
     drain_ratios: Vec<f64>,
     lag: Lag,
@@ -287,6 +290,7 @@ impl Measured {
         row("client alone, events/s", &spread(&self.client_alone_per_s, 0), "");
         row("confirmed and delivered, events/s", &spread(&self.delivered_per_s, 0), "");
         row("× client alone", &spread(&self.ratios, 2), "0.5");
+        row("confirmed alone, × client alone", &spread(&self.confirmed_ratios, 2), "");
         row("delivered from a backlog, × client alone", &spread(&self.backlog_ratios, 2), "");
         row(
             &format!(
