@@ -9,14 +9,15 @@ use axum::response::{Html, IntoResponse, Redirect};
 use axum::routing::get;
 
 use crate::app::App;
+use crate::http::ApiError;
 
 /// `openapi` is the description of every route, made where all routes are known.
 pub(crate) fn routes(openapi: &utoipa::openapi::OpenApi) -> Router<App> {
     let document = openapi.to_pretty_json().expect("a description of strings serialises");
     let page = docs::page(openapi);
     Router::new()
-        // Whoever opens the bare address in a browser wants to know what this is.
-        .route("/", get(async || Redirect::to("/docs")))
+        // Whoever opens the bare address in a browser wants to know what this is; for programs it is none.
+        .route("/", get(async || Redirect::to("/docs")).fallback(async || ApiError::RouteNotFound))
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(health::metrics))
