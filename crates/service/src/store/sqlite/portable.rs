@@ -71,21 +71,9 @@ mod tests {
         StoreError,
     };
 
-    /// Tables that grow with every order, and what statements call them.
-    const LARGE: [&str; 12] = [
-        "orders",
-        "o",
-        "outbox",
-        "e",
-        "delivery_attempts",
-        "d",
-        "payment_attempts",
-        "p",
-        "receipts",
-        "r",
-        "audit",
-        "a",
-    ];
+    /// Tables that grow with every order.
+    const LARGE: [&str; 6] =
+        ["orders", "outbox", "delivery_attempts", "payment_attempts", "receipts", "audit"];
 
     /// No statement of a page reads a large table from end to end, nor makes an index for itself.
     pub(super) fn is_served_by_indexes(db: &rusqlite::Connection, sql: &str) -> Result<()> {
@@ -93,7 +81,10 @@ mod tests {
         let mut lines = plan.raw_query();
         while let Some(line) = lines.next().unwrap() {
             let line: String = line.get(3).unwrap();
-            let scans = line.strip_prefix("SCAN ").is_some_and(|table| LARGE.contains(&table));
+            let scans = LARGE.iter().any(|table| {
+                let aliases = [format!("SCAN {table}"), format!("SCAN {}", &table[..1])];
+                aliases.contains(&line)
+            });
             if scans || line.contains("AUTOMATIC") {
                 return Err(StoreError::Corrupt(format!("{line}: {sql}")));
             }
