@@ -19,8 +19,18 @@ const ARGS = [
 // Generous, for a machine that does something else as well; nothing waits this long when all is well.
 const PATIENCE_MS = 15_000;
 
-export function launch() {
-  return chromium.launch({ executablePath: PROGRAM, args: ARGS });
+// Chromium itself dies at its start now and then on a busy machine; that says nothing about our pages.
+const LAUNCHES = 3;
+
+export async function launch() {
+  for (let launches = 1; ; launches += 1) {
+    try {
+      return await chromium.launch({ executablePath: PROGRAM, args: ARGS });
+    } catch (fault) {
+      if (launches === LAUNCHES) throw fault;
+      console.error(`Chromium did not start (${launches} of ${LAUNCHES} tries): ${String(fault).split("\n")[0]}`);
+    }
+  }
 }
 
 /**

@@ -200,9 +200,10 @@ impl Dispatcher {
         }
         for held in self.lanes.sends(self.app.clock.now(), self.app.clock.stopwatch()) {
             let (app, sender) = (self.app.clone(), Arc::clone(&self.sender));
-            self.tasks.spawn(async move {
+            // In a box: the runtime moves a task about, and this one is large.
+            self.tasks.spawn(Box::pin(async move {
                 Done::Delivered(Box::new(deliver(&app, &sender, held.event, held.lease).await))
-            });
+            }));
         }
         self.app.metrics.webhooks_in_flight.set(self.lanes.in_flight() as f64);
         self.give_back();

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -28,7 +29,8 @@ const LOOKUPS_MAX: usize = 512;
 /// between the check and the use.
 #[derive(Clone)]
 pub(super) struct Guard {
-    resolver: TokioResolver,
+    /// Shared: the client copies its connector for every request.
+    resolver: Arc<TokioResolver>,
     private_targets: bool,
 }
 
@@ -57,7 +59,7 @@ impl Guard {
             given => with(given),
         };
         bound(builder.options_mut());
-        Ok(Self { resolver: builder.build()?, private_targets })
+        Ok(Self { resolver: Arc::new(builder.build()?), private_targets })
     }
 
     pub(super) async fn addresses(&self, host: &str) -> Result<Vec<SocketAddr>, GuardError> {

@@ -1,6 +1,6 @@
 //! Orders and their history on SQLite.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use jiff::Timestamp;
@@ -12,6 +12,16 @@ use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, Refer
 use crate::store::portable::{Statement, values};
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
 use crate::store::{AuditRow, Created, Result, time};
+
+static BY_REFERENCE: LazyLock<String> =
+    LazyLock::new(|| format!("select {ORDER_COLUMNS} from orders where reference_number = ?1"));
+
+static BY_EXTERNAL_ID: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "select {ORDER_COLUMNS} from orders
+         where id_hash = ?1 and application_id = ?2 and external_transaction_id = ?3"
+    )
+});
 
 impl Sqlite {
     pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {
@@ -44,9 +54,9 @@ impl Sqlite {
         &self,
         reference: &ReferenceNumber,
     ) -> Result<Option<Order>> {
-        let sql = select_order(ORDER_COLUMNS, "reference_number = ?1");
         self.lookups.run(|db| {
-            row(db, &sql, [reference.as_str()], order_row)?.map(OrderRow::read).transpose()
+            let found = row(db, &BY_REFERENCE, [reference.as_str()], order_row)?;
+            found.map(OrderRow::read).transpose()
         })
     }
 
@@ -128,10 +138,8 @@ fn order_by_external_id(
     application: ApplicationId,
     id: &ExternalTransactionId,
 ) -> Result<Option<Order>> {
-    let matches = "id_hash = ?1 and application_id = ?2 and external_transaction_id = ?3";
-    let sql = select_order(ORDER_COLUMNS, matches);
     let given = params![id_hash(id.as_str()), application.0, id.as_str()];
-    row(db, &sql, given, order_row)?.map(OrderRow::read).transpose()
+    row(db, &BY_EXTERNAL_ID, given, order_row)?.map(OrderRow::read).transpose()
 }
 
 pub(super) fn order_row(row: &Row<'_>) -> rusqlite::Result<OrderRow> {
@@ -148,8 +156,4 @@ pub(super) fn order_row(row: &Row<'_>) -> rusqlite::Result<OrderRow> {
         created_at_ms: row.get(9)?,
         expires_at_ms: row.get(10)?,
     })
-}
-
-fn select_order(columns: &str, condition: &str) -> String {
-    format!("select {columns} from orders where {condition}")
 }

@@ -1,5 +1,7 @@
 //! Attempts to pay on SQLite.
 
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
@@ -76,26 +78,29 @@ impl Sqlite {
     }
 }
 
+static SELECT_DOSSIER: LazyLock<String> = LazyLock::new(|| {
+    format!("select {ORDER_COLUMNS}, {DOSSIER_COLUMNS} from orders where reference_number = ?1")
+});
+
+static SELECT_ATTEMPTS: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "select {ATTEMPT_COLUMNS} from payment_attempts where reference_number = ?1
+         order by number"
+    )
+});
+
 pub(super) fn read_dossier(
     db: &Connection,
     reference: &ReferenceNumber,
 ) -> Result<Option<Dossier>> {
-    let sql = format!(
-        "select {ORDER_COLUMNS}, {DOSSIER_COLUMNS} from orders where reference_number = ?1"
-    );
-    let found = row(db, &sql, [reference.as_str()], |row| {
+    let found = row(db, &SELECT_DOSSIER, [reference.as_str()], |row| {
         let requested: Option<String> = row.get(11)?;
-        Ok((super::orders::order_row(row)?, requested, row.get(12)?, row.get(13)?))
+        // While the first statement is open, the second sees the same state of the database.
+        let attempts = rows(db, &SELECT_ATTEMPTS, [reference.as_str()], attempt_row);
+        Ok((super::orders::order_row(row)?, requested, row.get(12)?, row.get(13)?, attempts))
     })?;
-    let Some((order, requested, closing, settled)) = found else { return Ok(None) };
-    let sql = format!(
-        "select {ATTEMPT_COLUMNS} from payment_attempts where reference_number = ?1
-         order by number"
-    );
-    let attempts = rows(db, &sql, [reference.as_str()], attempt_row)?
-        .into_iter()
-        .map(PaymentAttemptRow::read)
-        .collect::<Result<_>>()?;
+    let Some((order, requested, closing, settled, attempts)) = found else { return Ok(None) };
+    let attempts = attempts?.into_iter().map(PaymentAttemptRow::read).collect::<Result<_>>()?;
     dossier(OrderRow::read(order)?, requested.as_deref(), closing, settled, attempts).map(Some)
 }
 
