@@ -47,7 +47,8 @@ pub(crate) struct Args {
     linger_s: Option<u64>,
 }
 
-const CONFIRMING: u64 = 256;
+/// Orders under way at once. With few, each waits for the disk, and what the store allows is not seen.
+const AT_ONCE: u64 = 4_096;
 const AMOUNT: i64 = 15_000;
 /// Longer than any measurement: only a fault makes one wait for it.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -140,13 +141,13 @@ async fn create_orders(
     let healthy = Arc::new(terms(app, &args.url)?);
     let sick = args.sick_url.iter().map(|url| terms(app, url).map(Arc::new));
     let sick = sick.collect::<anyhow::Result<Vec<_>>>()?;
-    let creating: Vec<_> = (0..CONFIRMING)
+    let creating: Vec<_> = (0..AT_ONCE)
         .map(|lot| {
             let (app, args, merchants) = (app.clone(), args.clone(), merchants.to_vec());
             let (healthy, sick) = (Arc::clone(&healthy), sick.clone());
             tokio::spawn(async move {
                 let mut created = Vec::new();
-                for number in (lot..args.events).step_by(CONFIRMING as usize) {
+                for number in (lot..args.events).step_by(AT_ONCE as usize) {
                     let merchant = number % args.merchants;
                     let tenth = merchant % 10;
                     let is_sick = tenth < args.sick_tenths;
@@ -197,7 +198,7 @@ async fn confirm_orders(
     }
     // As payers do: about in the order in which the orders were made.
     let (orders, next) = (Arc::new(orders), Arc::new(AtomicUsize::new(0)));
-    let confirming: Vec<_> = (0..CONFIRMING)
+    let confirming: Vec<_> = (0..AT_ONCE)
         .map(|_| {
             let (app, orders, next) = (app.clone(), Arc::clone(&orders), Arc::clone(&next));
             tokio::spawn(async move {

@@ -126,7 +126,7 @@ pub enum ConfigError {
 }
 
 impl Config {
-    pub const COMMIT_BATCH_MAX: usize = 512;
+    pub const COMMIT_BATCH_MAX: usize = 2_048;
 
     pub fn sandbox(listen: SocketAddr) -> Self {
         Self {

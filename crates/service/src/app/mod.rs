@@ -8,6 +8,7 @@ mod news;
 mod outbox_bell;
 mod random;
 mod request_log;
+mod signers;
 mod tokens;
 
 use std::ops::Deref;
@@ -21,6 +22,7 @@ pub use news::News;
 pub use outbox_bell::OutboxBell;
 pub use random::Random;
 pub use request_log::{RequestLog, Trace};
+pub use signers::Signers;
 pub use tokens::{Token, TokenCache};
 
 use crate::config::{Config, ConfigError};
@@ -47,6 +49,7 @@ pub struct Tools {
     pub travel: tokio::sync::Mutex<()>,
     pub directory: DirectoryCache,
     pub tokens: TokenCache,
+    pub signers: Signers,
     pub limits: RateLimits,
     pub metrics: Metrics,
     pub request_log: RequestLog,
@@ -113,6 +116,7 @@ impl App {
             travel: tokio::sync::Mutex::new(()),
             directory,
             tokens: TokenCache::default(),
+            signers: Signers::default(),
             metrics,
             request_log: RequestLog::default(),
             news: News::default(),

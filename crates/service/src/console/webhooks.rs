@@ -239,7 +239,7 @@ fn signed(app: &App, event: &EventRecord) -> Vec<(String, String)> {
     let known = app.directory.known();
     let Some(application) = known.application_by_id(event.application) else { return Vec::new() };
     let now = app.clock.now();
-    let headers = signature_headers(&app.keys, application, &event.id, &event.body, now);
+    let headers = signature_headers(app, application, &event.id, &event.body, now);
     let headers = headers.unwrap_or_default();
     let own = headers.iter().map(|(name, value)| {
         (name.as_str().to_owned(), value.to_str().unwrap_or_default().to_owned())

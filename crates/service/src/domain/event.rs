@@ -102,28 +102,49 @@ pub fn payment_event_body(
     serde_json::to_vec(&body).expect("strings and integers always serialise")
 }
 
-/// `x-svc-content-token`: 64 lower-case hex digits of HMAC-SHA256 over the raw body (spec 5.3).
-///
-/// The key is the secret exactly as the merchant holds it, `whsec_` included.
-pub fn sign(webhook_secret: &str, body: &[u8]) -> String {
-    let key = hmac::Key::new(hmac::HMAC_SHA256, webhook_secret.as_bytes());
-    hex::encode(hmac::sign(&key, body))
+/// A webhook secret, ready to sign: its two keys are made once.
+pub struct Signer {
+    /// Of the secret exactly as the merchant holds it, `whsec_` included.
+    content: hmac::Key,
+    /// Of what `whsec_` wraps, decoded; `None` when the secret is not of that form.
+    standard: Option<hmac::Key>,
 }
 
-/// One entry of the Standard Webhooks `webhook-signature` header.
-///
-/// Here the key is what `whsec_` wraps, decoded; `None` when the secret is not of that form.
+impl Signer {
+    pub fn new(webhook_secret: &str) -> Self {
+        let key = |bytes: &[u8]| hmac::Key::new(hmac::HMAC_SHA256, bytes);
+        let wrapped = webhook_secret.strip_prefix("whsec_");
+        let wrapped = wrapped.and_then(|text| STANDARD.decode(text).ok());
+        Self { content: key(webhook_secret.as_bytes()), standard: wrapped.map(|bytes| key(&bytes)) }
+    }
+
+    /// `x-svc-content-token`: 64 lower-case hex digits of HMAC-SHA256 over the raw body (spec 5.3).
+    pub fn sign(&self, body: &[u8]) -> String {
+        hex::encode(hmac::sign(&self.content, body))
+    }
+
+    /// One entry of the Standard Webhooks `webhook-signature` header.
+    pub fn sign_standard(&self, id: &EventId, at: Timestamp, body: &[u8]) -> Option<String> {
+        let mut signer = hmac::Context::with_key(self.standard.as_ref()?);
+        signer.update(format!("{}.{}.", id.as_str(), at.as_second()).as_bytes());
+        signer.update(body);
+        Some(format!("v1,{}", STANDARD.encode(signer.sign())))
+    }
+}
+
+/// As [`Signer::sign`], for one signature.
+pub fn sign(webhook_secret: &str, body: &[u8]) -> String {
+    Signer::new(webhook_secret).sign(body)
+}
+
+/// As [`Signer::sign_standard`], for one signature.
 pub fn sign_standard(
     webhook_secret: &str,
     id: &EventId,
     at: Timestamp,
     body: &[u8],
 ) -> Option<String> {
-    let key = STANDARD.decode(webhook_secret.strip_prefix("whsec_")?).ok()?;
-    let mut signer = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &key));
-    signer.update(format!("{}.{}.", id.as_str(), at.as_second()).as_bytes());
-    signer.update(body);
-    Some(format!("v1,{}", STANDARD.encode(signer.sign())))
+    Signer::new(webhook_secret).sign_standard(id, at, body)
 }
 
 #[cfg(test)]

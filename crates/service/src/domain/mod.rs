@@ -27,7 +27,7 @@ pub use chaos::{Chaos, Disturbance};
 pub use destination::{UrlIssue, UrlRules, is_public_address};
 pub use dossier::{ATTEMPTS_MAX, Deadline, Dossier, Leaving, Opening, PayRefusal};
 pub use environment::{Environment, PublishableKey, UnknownEnvironment};
-pub use event::{Event, EventId, Lane, payment_event_body, sign, sign_standard};
+pub use event::{Event, EventId, Lane, Signer, payment_event_body, sign, sign_standard};
 pub use ids::{
     ApplicationId, ApplicationUuid, ClientId, ExternalTransactionId, IdIssue, PartnerId,
     ReferenceNumber,

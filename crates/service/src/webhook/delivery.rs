@@ -94,7 +94,7 @@ pub(super) async fn signatures(
         known = app.directory.refresh(&app.store).await.map_err(|fault| fault.to_string())?;
     }
     let application = known.application_by_id(application).ok_or("its application is not known")?;
-    signature_headers(&app.keys, application, id, body, at).map_err(|fault| fault.to_string())
+    signature_headers(app, application, id, body, at).map_err(|fault| fault.to_string())
 }
 
 fn decide(app: &App, outcome: &Outcome, failures: u32, queued_at: Timestamp) -> Verdict {

@@ -16,9 +16,9 @@ const APPLICATION_MAX: usize = 128;
 /// Events of one lane that are claimed ahead of their turn, so that a quick merchant need not wait
 /// for the database: twice as many whenever they run out, half as many when some come too late.
 const AHEAD_START: u32 = 16;
-const AHEAD_MAX: u32 = 1_024;
+const AHEAD_MAX: u32 = 2_048;
 /// In all.
-const HELD_MAX: usize = 4_096;
+const HELD_MAX: usize = 8_192;
 /// A claimed event that was not sent by then is given back: its lease must outlast the attempt.
 const HELD_TIME_MAX: Duration = Duration::from_secs(3);
 /// Lanes in one claim.
@@ -105,7 +105,7 @@ impl State {
         let most = (room + self.in_flight + self.ahead) as usize;
         let room = ((room + self.ahead) as usize).saturating_sub(self.held.len());
         // In large helpings, unless there is nothing left to send.
-        if self.held.is_empty() || room * 4 >= most { room } else { 0 }
+        if self.held.is_empty() || room * 2 >= most { room } else { 0 }
     }
 }
 

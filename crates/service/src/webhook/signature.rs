@@ -2,10 +2,10 @@
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
-use secrecy::ExposeSecret;
 
-use crate::domain::{EventId, sign, sign_standard};
-use crate::keys::{KeyError, Keys};
+use crate::app::App;
+use crate::domain::EventId;
+use crate::keys::KeyError;
 use crate::store::Application;
 
 const CONTENT_TOKEN: HeaderName = HeaderName::from_static("x-svc-content-token");
@@ -15,27 +15,28 @@ const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature
 
 /// Signed at every attempt with the secrets of that moment: a retry never carries a retired one.
 pub(crate) fn signature_headers(
-    keys: &Keys,
+    app: &App,
     application: &Application,
     id: &EventId,
     body: &[u8],
     now: Timestamp,
 ) -> Result<HeaderMap, KeyError> {
-    let current = keys.open(&application.webhook_secret)?;
+    let signer = |sealed: &[u8]| app.signers.signer(&app.keys, sealed);
+    let current = signer(&application.webhook_secret)?;
     let previous = application.previous_webhook_secret.as_ref().filter(|old| now < old.until);
-    let mut signatures = sign_standard(current.expose_secret(), id, now, body).unwrap_or_default();
+    let mut signatures = current.sign_standard(id, now, body).unwrap_or_default();
     // The spec's header has room for one signature only: a second would break its length.
     let mut content_token = None;
-    if let Some(previous) = previous {
-        let secret = keys.open(&previous.sealed)?;
-        if let Some(signature) = sign_standard(secret.expose_secret(), id, now, body) {
+    if let Some(old) = previous {
+        let previous = signer(&old.sealed)?;
+        if let Some(signature) = previous.sign_standard(id, now, body) {
             signatures = format!("{signatures} {signature}");
         }
-        if now < previous.switch_at {
-            content_token = Some(sign(secret.expose_secret(), body));
+        if now < old.switch_at {
+            content_token = Some(previous.sign(body));
         }
     }
-    let content_token = content_token.unwrap_or_else(|| sign(current.expose_secret(), body));
+    let content_token = content_token.unwrap_or_else(|| current.sign(body));
     let value = |text: String| HeaderValue::try_from(text).expect("signatures and ids are ASCII");
     Ok(HeaderMap::from_iter([
         (CONTENT_TOKEN, value(content_token)),
