@@ -28,7 +28,9 @@ export async function launch() {
       return await chromium.launch({ executablePath: PROGRAM, args: ARGS });
     } catch (fault) {
       if (launches === LAUNCHES) throw fault;
-      console.error(`Chromium did not start (${launches} of ${LAUNCHES} tries): ${String(fault).split("\n")[0]}`);
+      console.error(
+        `Chromium did not start (${launches} of ${LAUNCHES} tries): ${String(fault).split("\n")[0]}`,
+      );
     }
   }
 }
