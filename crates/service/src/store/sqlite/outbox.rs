@@ -155,16 +155,17 @@ impl Sqlite {
 
 /// From lane to lane by the index: a lane with a million events costs no more than one with one.
 fn lanes(db: &Connection, after: Option<&Lane>, limit: usize) -> Result<Vec<LaneDue>> {
+    // With the time: of (application_id, origin) alone SQLite goes to the lane's first event and reads on.
     let sql = "select application_id, origin, next_attempt_at_ms from outbox
-               where state = 'queued' and (application_id, origin) > (?1, ?2)
+               where state = 'queued' and (application_id, origin, next_attempt_at_ms) > (?1, ?2, ?3)
                order by application_id, origin, next_attempt_at_ms limit 1";
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let mut at =
         after.map_or((i64::MIN, String::new()), |lane| (lane.application.0, lane.origin.clone()));
     let mut found = Vec::new();
     while found.len() < limit {
-        let Some((application, origin, due_at_ms)) = row(db, sql, params![at.0, at.1], read)?
-        else {
+        let given = params![at.0, at.1, i64::MAX];
+        let Some((application, origin, due_at_ms)) = row(db, sql, given, read)? else {
             break;
         };
         at = (application, origin);
@@ -347,4 +348,41 @@ fn event_row(row: &Row<'_>) -> rusqlite::Result<EventRow> {
         next_attempt_at_ms: row.get(8)?,
         created_at_ms: row.get(9)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    /// How many steps of SQLite's machine it takes to find the lanes when each has so many events.
+    fn steps_to_find_lanes(events_of_each: i64) -> u64 {
+        let mut db = Connection::open_in_memory().unwrap();
+        super::super::migrate(&mut db).unwrap();
+        let sql = "with recursive n (i) as (select 1 union all select i + 1 from n where i < ?1)
+                   insert into outbox (id, application_id, reference_number, status, body,
+                       webhook_url, origin, state, next_attempt_at_ms, queued_at_ms, created_at_ms)
+                   select ?2 || i, 7, ?2 || i, 'CON', x'', '', ?2, 'queued', i, i, i from n";
+        for origin in ["https://a.ao", "https://b.ao"] {
+            db.execute(sql, params![events_of_each, origin]).unwrap();
+        }
+        let steps = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&steps);
+        let count = move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            false
+        };
+        db.progress_handler(1, Some(count)).unwrap();
+        let found = lanes(&db, None, 10).unwrap();
+        let origins: Vec<_> = found.iter().map(|found| found.lane.origin.as_str()).collect();
+        assert_eq!(origins, ["https://a.ao", "https://b.ao"]);
+        steps.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn a_lane_with_many_events_is_found_as_quickly_as_one_with_few() {
+        assert_eq!(steps_to_find_lanes(2_000), steps_to_find_lanes(2));
+    }
 }
