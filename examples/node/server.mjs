@@ -45,10 +45,11 @@ async function service(path, init = {}, again = true) {
   return data;
 }
 
-/** Only a pending order moves, and only to its end. */
-function apply({ externalTransactionId, paymentStatus }) {
+/** Only a pending order moves, only to its end, and only for the amount we asked for. */
+function apply({ externalTransactionId, paymentStatus, amount }) {
   const order = orders.get(externalTransactionId);
-  if (order?.status !== "PEN" || !["CON", "CAN"].includes(paymentStatus)) return;
+  if (order?.status !== "PEN" || order.amount !== amount) return;
+  if (!["CON", "CAN"].includes(paymentStatus)) return;
   order.status = paymentStatus;
   // Here: queue the fulfilment (CON), or give the stock back (CAN).
 }

@@ -45,14 +45,15 @@ function service(string $path, ?array $body = null): array
     return call($path, $headers, $body === null ? null : json_encode($body))['data'];
 }
 
-// Only a pending order moves, and only to its end.
+// Only a pending order moves, only to its end, and only for the amount we asked for.
 function apply(PDO $db, array $data): void
 {
     if (!in_array($data['paymentStatus'], ['CON', 'CAN'], true)) {
         return;
     }
-    $db->prepare("update orders set status = ? where external_transaction_id = ? and status = 'PEN'")
-        ->execute([$data['paymentStatus'], $data['externalTransactionId']]);
+    $db->prepare("update orders set status = ?
+        where external_transaction_id = ? and status = 'PEN' and amount = ?")
+        ->execute([$data['paymentStatus'], $data['externalTransactionId'], $data['amount']]);
     // Here, in the same transaction: queue the fulfilment (CON), or give the stock back (CAN).
 }
 
@@ -97,11 +98,13 @@ function webhook(PDO $db, string $body, string $secret): array
     }
     $told = json_decode($body, true);
     $event = $told['event'] ?? null;
-    if (!is_string($event) || ($event === 'payment' && !isset($told['data']['externalTransactionId']))) {
+    $data = $told['data'] ?? null;
+    $whole = isset($data['externalTransactionId'], $data['paymentStatus'], $data['amount']);
+    if (!is_string($event) || ($event === 'payment' && !$whole)) {
         return [422, []];
     }
     if ($event === 'payment') {
-        apply($db, $told['data']);
+        apply($db, $data);
     }
     return [200, ['received' => true]];
 }

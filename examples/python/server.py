@@ -69,13 +69,14 @@ def service(path, body=None, again=True):
 
 
 def apply(data):
-    """Only a pending order moves, and only to its end."""
+    """Only a pending order moves, only to its end, and only for the amount we asked for."""
     if data["paymentStatus"] not in ("CON", "CAN"):
         return
     with lock, db:
         db.execute(
-            "update orders set status = ? where external_transaction_id = ? and status = 'PEN'",
-            (data["paymentStatus"], data["externalTransactionId"]),
+            "update orders set status = ?"
+            " where external_transaction_id = ? and status = 'PEN' and amount = ?",
+            (data["paymentStatus"], data["externalTransactionId"], data["amount"]),
         )
         # Here, in the same transaction: queue the fulfilment (CON), or give the stock back (CAN).
 
@@ -126,7 +127,7 @@ def webhook(body, given):
     try:
         told = json.loads(body)
         event = told["data"] if told["event"] == "payment" else None
-        if event and not {"externalTransactionId", "paymentStatus"} <= event.keys():
+        if event and not {"externalTransactionId", "paymentStatus", "amount"} <= event.keys():
             raise KeyError("data")
     except (ValueError, KeyError, TypeError, AttributeError):
         return 422, {}

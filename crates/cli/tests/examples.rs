@@ -58,13 +58,18 @@ fn works(program: &str, file: &str, arguments: &[&str]) {
         assert_eq!(answer.expect("an answer").status, 401, "{header}");
     }
     let key = hmac::Key::new(hmac::HMAC_SHA256, backend.variables[4].1.as_bytes());
-    for body in ["", "not json", "{}", r#"{"event":"payment"}"#] {
+    let signed = |body: &str| {
         let digest = hmac::sign(&key, body.as_bytes());
         let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         let header = format!("x-svc-content-token: {digest}\r\n");
-        let answer = call(shop, "POST /api/svc/webhook", &header, body);
-        assert_eq!(answer.expect("an answer").status, 422, "signed, but no event: {body:?}");
+        call(shop, "POST /api/svc/webhook", &header, body).expect("an answer").status
+    };
+    for body in ["", "not json", "{}", r#"{"event":"payment"}"#] {
+        assert_eq!(signed(body), 422, "signed, but no event: {body:?}");
     }
+    let mut cheap = forged;
+    cheap["data"]["amount"] = 1.into();
+    assert_eq!(signed(&cheap.to_string()), 200, "signed, but of another amount");
     assert_eq!(status().json()["status"], "PEN");
     let pay = |outcome: &str, order: &str| {
         let mut command = svc(&["sandbox", outcome, order, "--json"]);

@@ -21,4 +21,5 @@ mod sandbox;
 mod sdk;
 pub mod server;
 pub mod store;
+mod tls;
 pub mod webhook;

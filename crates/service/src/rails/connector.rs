@@ -26,6 +26,7 @@ use super::wire::{
 use super::{Answer, Capabilities, Line, Outcome, Start};
 use crate::config::RailConfig;
 use crate::domain::{Instrument, Notice, PaymentAttempt};
+use crate::tls;
 
 /// A rail may hold a call while the payer decides; ours does not wait for that, only for the rail
 /// to take note.
@@ -37,12 +38,12 @@ const STATEMENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Questions one connector is asked at once. One that hangs keeps this many tasks, not thousands.
 const QUESTIONS_MAX: usize = 32;
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConnectorError {
     #[error("the secret of rail {0} must be whsec_ and base64, as \"svc keygen --rail\" prints it")]
     Secret(String),
     #[error("TLS cannot be set up: {0}")]
-    Tls(String),
+    Tls(#[from] rustls::Error),
     #[error("the connector did not answer: {0}")]
     Silent(String),
 }
@@ -67,7 +68,7 @@ impl Connector {
         tcp.enforce_http(false);
         tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
         let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls()?)
+            .with_tls_config(tls::client(tls::trust_store())?)
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);
@@ -237,17 +238,4 @@ fn about(attempt: &PaymentAttempt) -> AttemptRequest<'_> {
         entity: reference.map(crate::domain::BankReference::entity),
         reference: reference.map(crate::domain::BankReference::number),
     }
-}
-
-/// The machine's trust store.
-fn tls() -> Result<rustls::ClientConfig, ConnectorError> {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|fault| ConnectorError::Tls(fault.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(config)
 }

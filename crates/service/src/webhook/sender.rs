@@ -21,7 +21,7 @@ use super::guard::{Guard, GuardError};
 use super::lanes::IN_FLIGHT_MAX;
 use crate::config::WebhookConfig;
 use crate::domain::UrlRules;
-use crate::faults;
+use crate::{faults, tls};
 
 /// Connect, TLS, request and answer together (spec 8: a handler answers in under five seconds).
 pub(super) const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -120,7 +120,7 @@ impl Sender {
         // TLS 1.2 and 1.3, HTTP/2 where the merchant speaks it. Nothing here reads the
         // environment's proxies, follows a redirect, keeps a cookie or unpacks an answer.
         let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls(config.certificates.as_deref())?)
+            .with_tls_config(tls::client(authorities(config.certificates.as_deref())?)?)
             .https_or_http()
             .enable_http1()
             .enable_http2()
@@ -274,9 +274,8 @@ fn failure(fault: &hyper_util::client::legacy::Error) -> Outcome {
 }
 
 /// The machine's trust store and, in a sandbox, a further file of authorities.
-fn tls(further: Option<&Path>) -> Result<rustls::ClientConfig, SenderError> {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+fn authorities(further: Option<&Path>) -> Result<rustls::RootCertStore, SenderError> {
+    let mut roots = tls::trust_store();
     if let Some(path) = further {
         let unreadable = |fault: &dyn std::fmt::Display| SenderError::Certificates {
             path: path.to_owned(),
@@ -287,11 +286,7 @@ fn tls(further: Option<&Path>) -> Result<rustls::ClientConfig, SenderError> {
             roots.add(certificate.map_err(|fault| unreadable(&fault))?)?;
         }
     }
-    let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    Ok(rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_no_client_auth())
+    Ok(roots)
 }
 
 #[cfg(test)]

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 /// Each room and the rooms it may import. ARCHITECTURE.md draws the same table.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("domain", &[]),
     ("faults", &[]),
     ("keys", &[]),
+    ("tls", &[]),
     ("config", &["domain"]),
-    ("store", &["domain", "faults"]),
-    ("rails", &["config", "domain"]),
+    ("store", &["domain", "faults", "tls"]),
+    ("rails", &["config", "domain", "tls"]),
     ("app", &["config", "domain", "keys", "rails", "store"]),
     ("credentials", &["app", "domain", "store"]),
     ("audit", &["app", "store"]),
@@ -21,7 +22,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("rail_notices", &["app", "http", "orders", "rails", "store"]),
     ("sandbox", &["app", "checkout", "domain", "http", "orders", "rails", "store"]),
     ("ops", &["app", "domain", "http", "orders", "store"]),
-    ("webhook", &["app", "config", "domain", "faults", "keys", "store"]),
+    ("webhook", &["app", "config", "domain", "faults", "keys", "store", "tls"]),
     ("console", &["app", "credentials", "domain", "http", "orders", "sandbox", "store", "webhook"]),
     (
         "server",

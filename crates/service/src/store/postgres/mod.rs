@@ -25,6 +25,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{Options, Result, StoreError};
 use crate::domain::Environment;
+use crate::tls;
 use batch::Batched;
 pub(super) use inspect::inspect_postgres;
 pub(super) use orders::orders_with_id;
@@ -236,9 +237,11 @@ fn connect(url: &str) -> Result<Pool> {
         .tcp_user_timeout(TCP_USER_TIMEOUT)
         .keepalives_idle(TCP_USER_TIMEOUT)
         .target_session_attrs(TargetSessionAttrs::ReadWrite);
+    let tls =
+        tls::client(tls::trust_store()).map_err(|fault| StoreError::Refused(fault.to_string()))?;
     let manager = Manager::from_config(
         config,
-        MakeRustlsConnect::new(tls()?),
+        MakeRustlsConnect::new(tls),
         ManagerConfig { recycling_method: RecyclingMethod::Verified },
     );
     Pool::builder(manager)
@@ -251,19 +254,6 @@ fn connect(url: &str) -> Result<Pool> {
         })
         .build()
         .map_err(|fault| StoreError::Refused(fault.to_string()))
-}
-
-/// The machine's own trust store, so that an operator's certificate authority is known.
-fn tls() -> Result<rustls::ClientConfig> {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|fault| StoreError::Refused(fault.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(config)
 }
 
 /// Nodes may start together: one migrates, the others wait and find the work done.
