@@ -50,7 +50,7 @@ enum Command {
     Webhook(webhook::Args),
     /// how long the console takes with two million orders stored
     Console(console::Args),
-    /// kill -9 in a loop under load, and a ledger of what was promised and kept
+    /// crashes, power cuts, full disks, failovers and the like under load, and a ledger of what was kept
     Drill(drill::Args),
     /// Draw the reports as pictures
     Plot(plot::Args),

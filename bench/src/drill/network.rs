@@ -10,7 +10,7 @@ use super::{Ledger, PRIVATE_TARGETS, Setting};
 use crate::process::{Data, Server, psql};
 
 const CALLERS: u64 = 8;
-/// Work goes on this soon after the database is back, or the network (faults F7, F10).
+/// Work goes on this soon after the database is back, or the network.
 const RESUMED_MAX: Duration = Duration::from_secs(5);
 
 pub(super) async fn restarts(setting: &Setting) -> anyhow::Result<Ledger> {

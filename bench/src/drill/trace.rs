@@ -58,7 +58,6 @@ pub(super) fn learnt(sent: &[u8]) -> Option<(String, String)> {
     let body = sent.windows(4).position(|four| four == b"\r\n\r\n").filter(|_| is_good)? + 4;
     let message: serde_json::Value = serde_json::from_slice(&sent[body..]).ok()?;
     let reference = message["data"]["referenceNumber"].as_str()?;
-    // A creation's answer names no status: it is pending.
-    let status = message["data"]["paymentStatus"].as_str().unwrap_or("PEN");
+    let status = message["data"]["paymentStatus"].as_str()?;
     Some((reference.to_owned(), status.to_owned()))
 }

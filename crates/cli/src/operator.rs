@@ -62,9 +62,9 @@ pub(crate) struct Invite {
 
 #[derive(clap::Args)]
 pub(crate) struct LinkArgs {
-    /// How a browser reaches the service
-    #[arg(long, env = "SVC_SERVER_PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
-    url: String,
+    /// How a browser reaches the service [default: the settings' public_url, or http://127.0.0.1:8080]
+    #[arg(long, env = "SVC_SERVER_PUBLIC_URL")]
+    url: Option<String>,
 }
 
 #[derive(clap::Args)]
@@ -121,7 +121,7 @@ async fn create(args: Create) -> anyhow::Result<()> {
     let partner = args.partner.as_deref().map(|client| partner(&app, client)).transpose()?;
     let by = Author::command_line();
     let invited = console::invite(&app, &login, partner, role, &by).await?;
-    print(&args.link, &invited, args.json);
+    print(&app, args.link, &invited, args.json);
     Ok(())
 }
 
@@ -131,12 +131,14 @@ async fn invite(args: Invite) -> anyhow::Result<()> {
     let invited = console::invite_again(&app, &login).await?;
     let by = Author::command_line();
     app.store.note(app.clock.now(), &by, "person.invite", login.as_str(), "").await?;
-    print(&args.link, &invited, args.json);
+    print(&app, args.link, &invited, args.json);
     Ok(())
 }
 
-fn print(link: &LinkArgs, invited: &Invited, json: bool) {
-    let url = format!("{}{}", link.url.trim_end_matches('/'), invited.path.expose_secret());
+fn print(app: &App, link: LinkArgs, invited: &Invited, json: bool) {
+    let public = || app.config.public_url.as_ref().map(ToString::to_string);
+    let service = link.url.or_else(public).unwrap_or_else(|| "http://127.0.0.1:8080".to_owned());
+    let url = format!("{}{}", service.trim_end_matches('/'), invited.path.expose_secret());
     if json {
         output::json(&Link { login: &invited.login, url: &url });
     } else {

@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use svc_service::app::App;
 use svc_service::domain::{
-    Actor, Author, CancelReason, Dossier, PaymentAttempt, Reason, ReferenceNumber,
+    Actor, Author, CancelReason, Dossier, PaymentAttempt, Reason, ReferenceNumber, Status,
 };
 use svc_service::orders::{self, Cancelling, Found};
 use svc_service::store::{AuditRow, Scope, Store};
@@ -136,8 +136,12 @@ async fn cancel(args: Cancel) -> anyhow::Result<()> {
     let reference = find(&app.store, &args.order).await?;
     let request = Author { actor: Actor::Operator(args.operator), request_id: String::new() };
     match orders::cancel(&app, &reference, CancelReason::Operator, &request).await? {
+        Cancelling::Settled(Status::Cancelled) => {
+            output::line(format_args!("The order {} is CAN.", reference.as_str()));
+        }
         Cancelling::Settled(status) => {
-            output::line(format_args!("The order {} is {}.", reference.as_str(), status.code()));
+            let (reference, status) = (reference.as_str(), status.code());
+            bail!("the order {reference} is {status}: it can no longer be cancelled");
         }
         Cancelling::Waits => {
             let reference = reference.as_str();

@@ -206,7 +206,7 @@ async fn rotate(args: Rotate) -> anyhow::Result<()> {
     }
     output::line(format_args!("SVC_CLIENT_SECRET={}", secret.expose_secret()));
     output::note(format_args!(
-        "The old secret gets tokens for another {:#}; tokens issued so far stop within 5 seconds.",
+        "The old secret gets tokens for another {:#}; tokens issued so far stop within a second.",
         args.overlap
     ));
     Ok(())

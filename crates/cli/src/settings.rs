@@ -75,7 +75,7 @@ pub(crate) struct ServiceArgs {
     /// Sandbox only: certificate authorities (PEM) to trust beside the machine's
     #[arg(long, env = "SVC_SERVER_WEBHOOK_CA", value_name = "FILE")]
     pub webhook_ca: Option<PathBuf>,
-    /// Most writes in one commit; 1 switches group commit off [default: 512]
+    /// Most writes in one commit; 1 switches group commit off [default: 2048]
     #[arg(long, env = "SVC_SERVER_COMMIT_BATCH_MAX", value_name = "N", hide = true)]
     pub commit_batch_max: Option<usize>,
     /// Wrong credentials of one client id from one address before 429 [default: 100]

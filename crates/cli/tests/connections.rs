@@ -11,7 +11,7 @@ use support::http::{connect, get};
 use support::merchant::{Merchant, reference};
 use support::{Folder, PATIENCE, Place, Ran, Service, now, run, svc, until};
 
-/// Whoever wastes a connection loses it within 15 s (hardening, goal G14); a busy machine may be
+/// Whoever wastes a connection loses it within 15 s (goal G14); a busy machine may be
 /// late to notice.
 const REAPED_WITHIN: Duration = Duration::from_secs(25);
 const HONEST_WITHIN: Duration = Duration::from_secs(5);

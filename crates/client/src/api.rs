@@ -1,4 +1,4 @@
-//! The three calls of a merchant's backend (spec 4.1–4.3).
+//! The calls of a merchant's backend (spec 4.1–4.3), and any other of the service for whoever has a token.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! One master key, and what is derived from it: the pepper of hashes, the seal of secrets, the
-//! signature of access tokens.
+//! One master key, and what is derived from it: the pepper of hashes, the seal of secrets, the keys of
+//! access tokens, checkout sessions and the history.
 
 use aws_lc_rs::{aead, hkdf, hmac};
 use base64::{Engine as _, engine::general_purpose::STANDARD};

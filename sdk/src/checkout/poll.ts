@@ -48,7 +48,10 @@ async function ask(): Promise<void> {
   if (answer?.status === 401 && !renewed) {
     // The session ran out: the page once more brings a new one, and keeps what is typed.
     renewed = true;
-    return load(page().pageUrl, {});
+    await load(page().pageUrl, {});
+    if (mine !== run) return;
+    // It did not come: the next question tries again.
+    renewed = false;
   }
   if (answer?.status === 200) {
     renewed = false;

@@ -16,6 +16,8 @@ const MOVING_MS = 120_000;
 const WATCH_MS = 400;
 /** A window that looks closed and whose page never came to life is closed. */
 const STILLBORN_MS = 15_000;
+/** Questions without an answer after which we say that we do not know. */
+const ASKS_MAX = 3;
 /** A frame that shows nothing by then is not allowed to: the page itself goes there. */
 const FRAME_MS = 8_000;
 
@@ -43,9 +45,11 @@ export function startFlow(service: string, key: string, options: Options, ended:
   let gaveUp = false;
   let done = false;
   let closed = false;
-  let movingSince = 0;
-  // The last question was not answered: whether the order was paid is not known.
-  let asksFailed = false;
+  let goneSince = 0;
+  // Questions asked since then: what the window showed last may be older than the payer's last click.
+  let asking = false;
+  let answered = false;
+  let unanswered = 0;
   let timer = 0;
   const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, "0"),
@@ -131,16 +135,24 @@ export function startFlow(service: string, key: string, options: Options, ended:
     }
     const layer = stage !== popup;
     const gone = gaveUp || left || stillborn || (looksClosed && (talked || layer || !reference));
-    if (gone) movingSince ||= Date.now();
+    if (gone && !goneSince) {
+      goneSince = Date.now();
+      if (reference && !asking && !done) {
+        clearTimeout(timer);
+        void poll();
+      }
+    }
     if (!done) {
-      const waitedEnough = movingSince > 0 && Date.now() - movingSince > MOVING_MS;
+      const waitedEnough = goneSince > 0 && Date.now() - goneSince > MOVING_MS;
       const end = verdict(view, gone, waitedEnough);
       const payment = view?.payment;
+      // Without an order, or at its end, there is nothing to ask.
+      const sure = !reference || answered || payment?.paymentStatus === "CAN";
       if (end === "approve" && payment) finish(() => options.onApprove?.({ payment }, actions));
       else if (end === "pending" && payment)
         finish(() => options.onPending?.({ payment }, actions));
-      else if (end === "cancel" && asksFailed && !view) fail(new SvcError("network", CUT_OFF));
-      else if (end === "cancel") finish(() => options.onCancel?.());
+      else if (end === "cancel" && sure) finish(() => options.onCancel?.());
+      else if (end === "cancel" && unanswered >= ASKS_MAX) fail(new SvcError("network", CUT_OFF));
     }
     if (done && gone) shut();
   }
@@ -161,9 +173,13 @@ export function startFlow(service: string, key: string, options: Options, ended:
   }
 
   async function poll(): Promise<void> {
+    const late = goneSince > 0;
+    asking = true;
     const asked = await ask(address("/state"));
+    asking = false;
     if (closed) return;
-    asksFailed = "failure" in asked;
+    if (late && "state" in asked) answered = true;
+    else if (late) unanswered += 1;
     if ("state" in asked) {
       seen ||= asked.state.seen;
       alive ||= asked.state.alive;
@@ -183,7 +199,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
     } else {
       look();
     }
-    if (!closed) timer = window.setTimeout(poll, POLL_MS);
+    if (!closed) timer = window.setTimeout(poll, goneSince && !late ? 0 : POLL_MS);
   }
 
   /** A frame may be forbidden by somebody's policy: then this window goes there itself. */

@@ -128,7 +128,7 @@ fn story(kind: Kind, dice: &mut Dice) -> Story {
 fn begins(kind: Kind, dice: &mut Dice) -> SignedDuration {
     let end = DAYS * DAY_S;
     let at = match kind {
-        // The engine looks at an order that is held every ten minutes: not for weeks.
+        // The engine looks at an order that is held every five minutes: not for weeks.
         Kind::MismatchOpen => dice.between(end - 40 * 3_600, end - 20 * 3_600),
         // Its reference is still good at the end.
         Kind::ReferencePending => dice.between(end - 20 * 3_600, end - QUIET_S),

@@ -92,7 +92,9 @@ fn behind_a_proxy_the_last_untrusted_address_is_the_one_that_is_limited() {
         wrong_secret(running.address, &loja.client_id, &[forged])
     });
     assert_rate_limited(&forged);
-    let elsewhere = "X-Forwarded-For: 198.51.100.8";
+    let spelt_as_ipv6 = "X-Forwarded-For: ::ffff:198.51.100.7";
+    assert_rate_limited(&wrong_secret(running.address, &loja.client_id, &[spelt_as_ipv6]));
+    let elsewhere = "X-Forwarded-For: ::ffff:198.51.100.8";
     assert_eq!(wrong_secret(running.address, &loja.client_id, &[elsewhere]).status, 401);
     let right = sign_in(&loja.client_id, &loja.client_secret, GRANT, &[elsewhere]);
     assert_eq!(send(running.address, &right).status, 200);

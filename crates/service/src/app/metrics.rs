@@ -70,7 +70,8 @@ struct RouteMetrics {
 const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
 
 const SECONDS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0];
-const SIZES: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
+const SIZES: [f64; 12] =
+    [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1_024.0, 2_048.0];
 
 const META: Metadata<'static> = Metadata::new("svc", Level::INFO, None);
 

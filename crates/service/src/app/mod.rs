@@ -1,5 +1,6 @@
 //! The toolbox every room is handed: settings, store, keys, clock, random, directory, metrics.
 
+mod awake;
 mod clock;
 mod directory;
 mod limits;
@@ -14,6 +15,7 @@ mod tokens;
 use std::ops::Deref;
 use std::sync::Arc;
 
+pub use awake::Awake;
 pub use clock::Clock;
 pub use directory::{DirectoryCache, Known};
 pub use limits::{Limited, RateLimits};
@@ -31,6 +33,7 @@ use crate::keys::{KEY_BYTES, KeyError, Keys, master_key_from};
 use crate::rails::{Rails, RailsError};
 use crate::store::{Database, Options, Store, StoreError};
 use secrecy::{ExposeSecret, SecretString};
+use tokio_util::task::TaskTracker;
 
 #[derive(Clone)]
 pub struct App(Arc<Tools>);
@@ -44,6 +47,9 @@ pub struct Tools {
     pub clock: Clock,
     pub outbox_bell: OutboxBell,
     pub rails: Rails,
+    /// Calls that start a payment, each with its answer's way to the store: a stop waits for them.
+    pub rail_calls: TaskTracker,
+    pub awake: Awake,
     pub random: Random,
     /// Held while a sandbox moves its clock.
     pub travel: tokio::sync::Mutex<()>,
@@ -106,11 +112,13 @@ impl App {
             environment,
             url_rules: config.url_rules(environment),
             limits: RateLimits::new(&config.limits),
-            rails: Rails::new(environment, &config.rails)?,
+            rails: Rails::new(environment, &config.rails, &hex::encode(random.bytes::<8>()))?,
             config,
             store,
             keys,
+            awake: Awake::since_now(&clock),
             clock,
+            rail_calls: TaskTracker::new(),
             outbox_bell: OutboxBell::default(),
             random,
             travel: tokio::sync::Mutex::new(()),

@@ -85,8 +85,8 @@ pub(super) fn screen<'a>(dossier: &'a Dossier, view: &str, now: Timestamp) -> Sc
 /// Whether it was time that ended the order.
 fn has_expired(dossier: &Dossier) -> bool {
     let ended = dossier.settled_at.unwrap_or(Timestamp::MAX);
-    dossier.closing_since.is_some() && dossier.cancel_requested.is_none()
-        || dossier.order.expires_at <= ended && dossier.cancel_requested.is_none()
+    dossier.cancel_requested.is_none()
+        && (dossier.closing_since.is_some() || dossier.order.expires_at <= ended)
 }
 
 /// Changes whenever the page would look different.

@@ -29,7 +29,10 @@ struct Page<'a> {
     test: bool,
     merchant: &'a str,
     label: &'a str,
+    /// At the head of the page, unless the merchant wants it without.
     amount: String,
+    /// What a payer types at an ATM, and what the button says: whoever pays sees how much.
+    amount_due: String,
     amount_digits: String,
     pay_text: String,
     own_text: String,
@@ -100,9 +103,15 @@ pub(super) struct Typed<'a> {
 /// The page of this order as it is now.
 pub(super) fn render(app: &App, visit: &Visit, status: StatusCode, typed: &Typed<'_>) -> Response {
     let now = app.clock.now();
-    let wanted = if typed.phone_error { "phone" } else { visit.options.view.as_str() };
+    let choices = choices(app, visit, now);
+    let wanted = match visit.options.view.as_str() {
+        _ if typed.phone_error => "phone",
+        "phone" if !choices.contains(&PaymentMethod::ExpressWallet) => "choose",
+        view => view,
+    };
     let shown = screen(&visit.dossier, wanted, now);
-    let page = Builder { app, visit, shown, now, t: Texts::of(visit.options.language) }.page(typed);
+    let t = Texts::of(visit.options.language);
+    let page = Builder { app, visit, choices, shown, now, t }.page(typed);
     let html = page.render().expect("the template only prints strings");
     let mut response = page_response(status, html, &visit.headers);
     let merchant = origin_of(&visit.dossier.order.terms.additional_info.return_url());
@@ -110,9 +119,19 @@ pub(super) fn render(app: &App, visit: &Visit, status: StatusCode, typed: &Typed
     response
 }
 
+/// What can be chosen: allowed by the merchant, offered by a rail for this amount, and not tried too often.
+fn choices(app: &App, visit: &Visit, now: Timestamp) -> Vec<PaymentMethod> {
+    let amount = visit.dossier.order.terms.amount;
+    let may_choose = |method: &PaymentMethod| {
+        app.rails.offering(*method, amount).is_some() && visit.dossier.open(*method, now).is_ok()
+    };
+    visit.options.methods.iter().copied().filter(may_choose).collect()
+}
+
 struct Builder<'a> {
     app: &'a App,
     visit: &'a Visit,
+    choices: Vec<PaymentMethod>,
     shown: Screen<'a>,
     now: Timestamp,
     t: &'static Texts,
@@ -123,10 +142,7 @@ impl<'a> Builder<'a> {
         let Visit { dossier, application, options, .. } = self.visit;
         let (order, language) = (&dossier.order, options.language);
         let reference = order.reference_number.as_str();
-        let amount = match options.show_amount {
-            true => money(order.terms.amount, language),
-            false => String::new(),
-        };
+        let amount_due = money(order.terms.amount, language);
         let attempt = self.attempt();
         let bank = attempt.and_then(|attempt| match &attempt.instrument {
             Instrument::Reference(bank) => bank.as_ref(),
@@ -153,16 +169,11 @@ impl<'a> Builder<'a> {
             test: self.app.environment == Environment::Sandbox,
             merchant: &application.name,
             label: order.terms.name.as_str(),
-            pay_text: match amount.is_empty() {
-                true => t.pay_plain.to_owned(),
-                false => t.pay.replace("{amount}", &amount),
-            },
+            pay_text: t.pay.replace("{amount}", &amount_due),
             own_text: self.label(PaymentMethod::Direct),
-            amount_digits: match amount.is_empty() {
-                true => String::new(),
-                false => order.terms.amount.get().to_string(),
-            },
-            amount,
+            amount_digits: order.terms.amount.get().to_string(),
+            amount: if options.show_amount { amount_due.clone() } else { String::new() },
+            amount_due,
             css_url: css_url(),
             js_url: js_url(),
             session: session.seal(&self.app.keys),
@@ -235,13 +246,6 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What can be chosen: allowed by the merchant, offered by a rail for this amount.
-    fn offered(&self) -> impl Iterator<Item = PaymentMethod> + '_ {
-        let amount = self.visit.dossier.order.terms.amount;
-        let methods = self.visit.options.methods.iter().copied();
-        methods.filter(move |method| self.app.rails.offering(*method, amount).is_some())
-    }
-
     fn methods(&self) -> Vec<MethodView> {
         if self.shown != Screen::Choose {
             return Vec::new();
@@ -259,7 +263,7 @@ impl<'a> Builder<'a> {
                 PaymentMethod::BankReference | PaymentMethod::Direct => String::new(),
             },
         };
-        self.offered().map(view).collect()
+        self.choices.iter().copied().map(view).collect()
     }
 
     fn label(&self, method: PaymentMethod) -> String {
@@ -273,25 +277,27 @@ impl<'a> Builder<'a> {
     }
 
     fn other_url(&self) -> String {
-        let choice = matches!(
-            self.shown,
-            Screen::Phone
-                | Screen::Refused(_)
-                | Screen::Reference(_)
-                | Screen::Code(_)
-                | Screen::Down
-        );
-        let others = self.offered().count() > 1;
-        if choice && others { self.at("", "choose") } else { String::new() }
+        let current = match self.shown {
+            Screen::Phone => PaymentMethod::ExpressWallet,
+            Screen::Refused(attempt) | Screen::Reference(attempt) | Screen::Code(attempt) => {
+                attempt.instrument.method()
+            }
+            _ => return String::new(),
+        };
+        let others = self.choices.iter().any(|choice| *choice != current);
+        if others { self.at("", "choose") } else { String::new() }
     }
 
     /// The same method once more, with whatever it needs.
     fn retry_url(&self) -> String {
         match self.shown {
             Screen::Refused(attempt) => match attempt.instrument.method() {
+                method if !self.choices.contains(&method) => String::new(),
                 PaymentMethod::ExpressWallet => self.at("", "phone"),
                 PaymentMethod::BankReference | PaymentMethod::Direct => self.at("", "choose"),
             },
+            // Whatever was down may be up again.
+            Screen::Down if !self.choices.is_empty() => self.at("", "choose"),
             _ => String::new(),
         }
     }
@@ -376,10 +382,9 @@ fn paid_method(dossier: &Dossier) -> PaymentMethod {
 pub(super) fn payment(dossier: &Dossier, now: Timestamp) -> String {
     let order = &dossier.order;
     let reference = dossier.live(PaymentMethod::BankReference, now);
-    let method = match reference {
-        Some(_) => PaymentMethod::BankReference,
-        None => dossier.attempts.last().map_or(PaymentMethod::Direct, |a| a.instrument.method()),
-    };
+    let accepted = dossier.attempts.iter().find(|attempt| attempt.state == AttemptState::Accepted);
+    let told = accepted.or(reference).or(dossier.attempts.last());
+    let method = told.map_or(PaymentMethod::Direct, |attempt| attempt.instrument.method());
     // Pages of merchants read these paths whatever was pending.
     let nothing = || json!({ "paymentReference": "", "entity": { "number": "", "name": "" } });
     let data = reference.map_or_else(nothing, |attempt| match &attempt.instrument {

@@ -52,7 +52,9 @@ impl FromRequestParts<App> for Viewer {
             return Err(sign_in());
         }
         // A page that refreshes itself is not somebody at work.
-        let by_itself = parts.headers.contains_key("hx-request");
+        let follows =
+            parts.headers.get(header::ACCEPT).is_some_and(|kind| kind == "text/event-stream");
+        let by_itself = follows || parts.headers.contains_key("hx-request");
         if !by_itself && now.duration_since(seen_at) > SEEN_PERIOD {
             app.store.session_seen(token_hash.clone(), now).await?;
         }

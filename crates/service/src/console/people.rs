@@ -60,6 +60,12 @@ async fn link(
     path: &str,
 ) -> Result<Invited, StoreError> {
     let person = app.store.person_by_login(login).await?.ok_or(StoreError::Unknown("the login"))?;
+    if person.disabled_at.is_some() {
+        return Err(StoreError::Refused(format!(
+            "{} is disabled: enable them first",
+            person.login
+        )));
+    }
     let token = URL_SAFE_NO_PAD.encode(app.random.bytes::<32>());
     let expires_at = app.clock.machine_now().saturating_add(life).unwrap_or(Timestamp::MAX);
     let invitation = NewInvitation { token_hash: app.keys.hash(&token), kind, expires_at };

@@ -151,8 +151,13 @@ impl Dossier {
     }
 
     /// Two phases: first the order is no longer offered, and after a grace for money on its way it
-    /// is cancelled.
-    pub fn at_deadline(&self, now: Timestamp, grace: SignedDuration) -> Result<Deadline, Refusal> {
+    /// is cancelled. The grace is of the time in which we could hear of that money.
+    pub fn at_deadline(
+        &self,
+        now: Timestamp,
+        grace: SignedDuration,
+        awake_since: Timestamp,
+    ) -> Result<Deadline, Refusal> {
         if self.order.status != Status::Pending {
             return Err(Refusal::AlreadySettled(self.order.status));
         }
@@ -164,7 +169,7 @@ impl Dossier {
             return Ok(Deadline::Cancel(reason));
         }
         // An attempt in flight may have kept it waiting, but the grace is of what was issued.
-        let since = self.closing_since.unwrap_or(now);
+        let since = self.closing_since.unwrap_or(now).max(awake_since);
         let until = since.saturating_add(grace).unwrap_or(Timestamp::MAX);
         if self.issued().next().is_some() && now < until {
             return Ok(Deadline::Close { until });

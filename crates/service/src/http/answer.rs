@@ -82,6 +82,7 @@ pub(crate) async fn answer(
     let route = route_of(request.uri().path());
     let wanted = request.headers().get(header::ACCEPT_LANGUAGE).cloned();
     let from = client_address(&app, from, request.headers());
+    name_host(&mut request);
     let too_long =
         request.uri().path_and_query().is_some_and(|target| target.as_str().len() > URI_BYTES_MAX);
     let trace = if route < PARTNER_ROUTES { app.request_log.trace() } else { None };
@@ -202,9 +203,21 @@ fn client_address(app: &App, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     }
     let written = headers.get_all("x-forwarded-for").iter().flat_map(|value| {
         let text = value.to_str().unwrap_or_default();
-        text.split(',').map(|address| address.trim().parse::<IpAddr>().ok())
+        // A proxy that listens for both families writes IPv4 as IPv6.
+        text.split(',')
+            .map(|address| address.trim().parse().ok().map(|ip: IpAddr| ip.to_canonical()))
     });
     written.rev().map_while(|address| address).find(|address| !trusted(address)).unwrap_or(peer)
+}
+
+/// In HTTP/2 the host is a part of the address. Who asks how we are reached finds it in one place.
+fn name_host(request: &mut Request<Body>) {
+    let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());
+    if let Some(host) = authority.and_then(|host| HeaderValue::from_maybe_shared(host).ok())
+        && !request.headers().contains_key(header::HOST)
+    {
+        request.headers_mut().insert(header::HOST, host);
+    }
 }
 
 /// The place of a path in the list of routes; strangers cannot make up new ones.

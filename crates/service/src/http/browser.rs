@@ -32,15 +32,9 @@ pub(crate) fn is_foreign(app: &App, headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let fetched_elsewhere =
         text("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none");
-    let origin_elsewhere = text("origin").is_some_and(|origin| !is_own(app, headers, origin));
+    let is_own = |origin: &str| own_origin(app, headers).is_some_and(|own| own == origin);
+    let origin_elsewhere = text("origin").is_some_and(|origin| !is_own(origin));
     fetched_elsewhere || origin_elsewhere
-}
-
-fn is_own(app: &App, headers: &HeaderMap, origin: &str) -> bool {
-    match &app.config.public_url {
-        Some(public) => public.origin().ascii_serialization() == origin,
-        None => own_origin(app, headers).is_some_and(|own| own == origin),
-    }
 }
 
 /// How the payer's browser reaches us.

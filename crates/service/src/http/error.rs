@@ -67,7 +67,7 @@ impl FieldFault {
 }
 
 impl ApiError {
-    /// The closed list of `error` values with their status: no other place knows status codes.
+    /// The closed list of `error` values with their status: no other place of the API knows status codes.
     pub(crate) fn table(&self) -> (StatusCode, &'static str) {
         match self {
             Self::InvalidClient => (StatusCode::UNAUTHORIZED, "invalid_client"),

@@ -6,7 +6,7 @@ use url::Url;
 /// Kept of a body.
 const BYTES_MAX: usize = 2_048;
 /// What is shown; of anything else only that it was there.
-const SHOWN: [&str; 13] = [
+const SHOWN: [&str; 14] = [
     "applicationUUID",
     "externalTransactionId",
     "amount",
@@ -14,12 +14,13 @@ const SHOWN: [&str; 13] = [
     "name",
     "additionalInfo",
     "outcome",
-    "advance",
-    "to",
-    "delayMs",
-    "drop",
+    "advanceSeconds",
     "duplicate",
-    "status",
+    "reorder",
+    "delayMs",
+    "dropFirst",
+    "failureRate",
+    "seed",
 ];
 
 pub(crate) fn redacted(body: &[u8]) -> String {

@@ -37,7 +37,7 @@ async fn expire_after(
     if now < dossier.order.expires_at {
         return Ok(());
     }
-    match dossier.at_deadline(now, grace) {
+    match dossier.at_deadline(now, grace, app.awake.since()) {
         Err(_) => Ok(()),
         Ok(Deadline::Close { until } | Deadline::Wait { until }) => {
             app.store.postpone(reference, until, Some(now)).await

@@ -78,7 +78,7 @@ pub async fn pay(
         let (new, start) = prepare(app, &dossier.order, &rail, choice, request);
         // The payer may close the window or click twice, which ends this request: an attempt that is
         // stored is called all the same, and its answer is stored.
-        let begun = tokio::spawn(begin(app.clone(), rail, dossier.order, new, start));
+        let begun = app.rail_calls.spawn(begin(app.clone(), rail, dossier.order, new, start));
         match tokio::time::timeout(ANSWER_TIMEOUT, begun).await {
             Ok(Ok(Ok(Started::New))) | Err(_) => return Ok(read(app, reference).await?),
             Ok(Ok(Ok(_))) => {}

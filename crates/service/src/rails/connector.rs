@@ -32,6 +32,8 @@ use crate::tls;
 /// to take note.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Shorter than servers wait: a call on a connection that is just closed would be one nobody knows the end of.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// A day of some 300,000 payments.
 const STATEMENT_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -54,12 +56,15 @@ pub struct Connector {
     secret: SecretString,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     capabilities: RwLock<Option<Arc<Capabilities>>>,
+    /// No call of another node, or of an earlier life, has the same id.
+    run: String,
     calls: std::sync::atomic::AtomicU64,
     questions: Arc<Semaphore>,
 }
 
 impl Connector {
-    pub(super) fn new(config: &RailConfig) -> Result<Self, ConnectorError> {
+    /// `run` is of this node's present life.
+    pub(super) fn new(config: &RailConfig, run: &str) -> Result<Self, ConnectorError> {
         let probe = sign(config.secret.expose_secret(), "probe", Timestamp::UNIX_EPOCH, b"");
         if probe.is_none() {
             return Err(ConnectorError::Secret(config.name.clone()));
@@ -75,6 +80,7 @@ impl Connector {
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIMEOUT)
             .build(connector);
         Ok(Self {
             name: config.name.clone(),
@@ -82,6 +88,7 @@ impl Connector {
             secret: config.secret.clone(),
             client,
             capabilities: RwLock::new(None),
+            run: run.to_owned(),
             calls: std::sync::atomic::AtomicU64::new(0),
             questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),
         })
@@ -207,7 +214,7 @@ impl Connector {
         body: Vec<u8>,
     ) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
         let number = self.calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let id = format!("call_{number}");
+        let id = format!("call_{}_{number}", self.run);
         let at = real_time();
         let signature = sign(self.secret.expose_secret(), &id, at, &body).unwrap_or_default();
         Request::builder()

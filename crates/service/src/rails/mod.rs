@@ -198,15 +198,20 @@ pub enum RailsError {
 }
 
 impl Rails {
-    /// The configured connectors, and in a sandbox the simulator for what they do not offer.
-    pub fn new(environment: Environment, connectors: &[RailConfig]) -> Result<Self, RailsError> {
+    /// The configured connectors, and in a sandbox the simulator for what they do not offer. `run` tells this
+    /// node's present life from all others.
+    pub fn new(
+        environment: Environment,
+        connectors: &[RailConfig],
+        run: &str,
+    ) -> Result<Self, RailsError> {
         let mut rails: Vec<Arc<Rail>> = Vec::new();
         for config in connectors {
             if config.name == Simulator::NAME || rails.iter().any(|rail| rail.name() == config.name)
             {
                 return Err(RailsError::SameName(config.name.clone()));
             }
-            rails.push(Arc::new(Rail::Connector(Box::new(Connector::new(config)?))));
+            rails.push(Arc::new(Rail::Connector(Box::new(Connector::new(config, run)?))));
         }
         match environment {
             Environment::Sandbox => rails.push(Arc::new(Rail::Simulator(Simulator::new()))),

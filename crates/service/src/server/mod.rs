@@ -37,6 +37,8 @@ pub enum BindError {
 const DIRECTORY_PERIOD: Duration = Duration::from_secs(1);
 /// An attempt has five seconds, its record a few more.
 const DELIVERIES_TIMEOUT: Duration = Duration::from_secs(8);
+/// A call has half a minute, the storing of its answer a few seconds more.
+const RAIL_CALLS_TIMEOUT: Duration = Duration::from_secs(35);
 /// How often the clock is looked at when nothing is known to be due sooner.
 const CLOCK_PERIOD: Duration = Duration::from_millis(500);
 /// How often connectors are asked what they can do.
@@ -100,7 +102,6 @@ impl Server {
             let _ = told_to_stop.await;
         }));
         let app = self.app.clone();
-        let news = self.app.clone();
         let mut ended = Ended::Stopped;
         let until = async {
             tokio::select! {
@@ -111,14 +112,20 @@ impl Server {
                 _ = chores.join_next() => ended = Ended::ChoreBroken,
             }
             // Pages that listen for news would keep us from stopping.
-            news.news.end();
+            app.news.end();
         };
-        self.listener.serve(self.app.clone(), router(self.app), until).await;
+        self.listener.serve(self.app.clone(), router(self.app.clone()), until).await;
         chores.abort_all();
         if ended == Ended::Stopped {
-            // Requests under way are finished and recorded, so that no lease is left behind.
+            // Requests under way are finished and recorded, so that no lease is left behind, and no
+            // payment that a rail has just begun.
             let _ = stop_delivering.send(());
-            let _ = tokio::time::timeout(DELIVERIES_TIMEOUT, dispatcher).await;
+            let calls = &self.app.rail_calls;
+            calls.close();
+            let _ = tokio::join!(
+                tokio::time::timeout(DELIVERIES_TIMEOUT, dispatcher),
+                tokio::time::timeout(RAIL_CALLS_TIMEOUT, calls.wait()),
+            );
         }
         ended
     }
@@ -195,6 +202,7 @@ async fn watch_the_clock(app: App) {
             tell_leap(leap);
         }
         if let Err(fault) = orders::begin_due(&app).await {
+            app.awake.slept(&app.clock);
             tracing::warn!(%fault, "deadlines wait: the database is not available");
         }
         tokio::time::sleep(CLOCK_PERIOD).await;

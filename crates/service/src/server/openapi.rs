@@ -37,7 +37,7 @@ use crate::{partner, sandbox};
 )]
 struct Partner;
 
-/// What we send; described here until its own room does.
+/// What we send.
 #[derive(OpenApi)]
 #[openapi(paths(payment_webhook))]
 struct Webhooks;

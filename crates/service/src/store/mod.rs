@@ -428,7 +428,7 @@ impl Store {
         engine!(self.ping())
     }
 
-    /// Resolves when this store can never commit again and the process should end (F5).
+    /// Resolves when this store can never commit again and the process should end.
     pub async fn broken(&self) {
         match &self.engine {
             Engine::Sqlite(engine) => engine.broken().await,

@@ -10,6 +10,12 @@ use crate::domain::{ApplicationId, Author, EventId, Lane, ReferenceNumber, Statu
 /// How long a claim keeps other dispatchers away: longer than an attempt and its record may take,
 /// short enough that a dead node's events move on within ten seconds.
 pub const LEASE_MS: i64 = 9_000;
+
+/// Whether a lease is in force at a moment of its database. One that would last for longer than any does is of a
+/// clock that was set back since, and of nobody.
+pub(super) fn in_force(now_ms: &str) -> String {
+    format!("between {now_ms} and {now_ms} + 2 * {LEASE_MS}")
+}
 /// Rows looked at for one page: a page may hold fewer events, and then says where to go on.
 pub(super) const SCANNED_MAX: i64 = 5_000;
 
@@ -121,6 +127,8 @@ pub struct Attempt {
     pub lease: LeaseToken,
     pub number: u32,
     pub at: Timestamp,
+    /// Of the event as it was claimed: another moment in its row means that it was queued anew meanwhile.
+    pub queued_at: Timestamp,
     pub latency_ms: i64,
     pub http_status: Option<u16>,
     pub error: Option<String>,

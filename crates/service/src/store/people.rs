@@ -279,7 +279,7 @@ impl Store {
 }
 
 impl Store {
-    /// The client secret before the present one stops working now.
+    /// The client secret before the present one stops working now, and so do tokens: some may be of that one.
     pub async fn revoke_previous_secret(
         &self,
         client: &ClientId,
@@ -287,7 +287,7 @@ impl Store {
         by: &Author,
     ) -> Result<bool> {
         let revoke = "update partners set previous_secret_hash = null,
-                      previous_secret_until_ms = null
+                      previous_secret_until_ms = null, epoch = epoch + 1
                       where client_id = ?1 and previous_secret_hash is not null";
         let raise = "update settings set value = cast(cast(value as bigint) + 1 as text)
                      where key = 'directory_version'";

@@ -13,6 +13,9 @@ const FAILURES_MAX: u32 = 5;
 /// Between two probes: short at first, and never so long that a merchant that is back waits.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(15);
+/// After pauses like this one events may wait for hours: they are sent before their time. What failed in a shorter
+/// one comes again within seconds by itself.
+const PAUSE_LONG: Duration = Duration::from_secs(4);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Breaker {
@@ -59,7 +62,15 @@ impl Breaker {
         }
     }
 
-    /// True when this ends a pause: whatever waits for this destination may go now.
+    /// It has not answered for so long that whatever waits for it may go once it does.
+    pub(super) fn is_long_broken(&self) -> bool {
+        match self.state {
+            State::Paused { pause, .. } | State::Probing { pause } => pause >= PAUSE_LONG,
+            State::Flowing { .. } => false,
+        }
+    }
+
+    /// True when this ends a pause.
     pub(super) fn succeeded(&mut self) -> bool {
         self.failures_in_a_row = 0;
         match &mut self.state {

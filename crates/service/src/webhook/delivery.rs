@@ -59,6 +59,7 @@ pub(super) async fn deliver(
         lease,
         number,
         at,
+        queued_at,
         latency_ms: i64::try_from(took.as_millis()).unwrap_or(i64::MAX),
         http_status: outcome.http_status,
         error: outcome.error,

@@ -248,8 +248,10 @@ impl Lanes {
             if state.waiting && state.held.is_empty() {
                 state.ahead = (state.ahead * 2).clamp(AHEAD_START, AHEAD_MAX);
             }
+            let long_broken = state.breaker.is_long_broken();
             if state.breaker.succeeded() {
-                state.catching_up = true;
+                // Not after every pause: events that are refused each time would bring the next one on.
+                state.catching_up = long_broken;
                 state.waiting = true;
                 // The pause is over before its time.
                 if let Place::Paused(until) = state.place {
@@ -389,6 +391,43 @@ mod tests {
         assert_eq!(turn(&mut lanes, at(0), instant), 0, "it is paused");
         lanes.ended(&lane(), true, at(10));
         assert!(turn(&mut lanes, at(10), instant) > 0, "it answers again");
+    }
+
+    #[test]
+    fn events_that_are_always_refused_are_not_sent_before_their_time_again_and_again() {
+        let (mut lanes, instant) = (Lanes::default(), some_instant());
+        let fail_until_paused = |lanes: &mut Lanes, now: Timestamp| {
+            lanes.notice(lane());
+            for _ in 0..5 {
+                turn(lanes, now, instant);
+                lanes.ended(&lane(), false, now);
+            }
+        };
+        let probe = |lanes: &mut Lanes, now: Timestamp, delivered: bool| {
+            assert_eq!(turn(lanes, now, instant), 1, "one probe");
+            lanes.ended(&lane(), delivered, now);
+        };
+        let early = |lanes: &mut Lanes, now: Timestamp| {
+            lanes.notice(lane());
+            lanes.wants(now).iter().any(|want| want.due_by > now)
+        };
+        // A merchant that was away for a while: whatever waits goes once it is back.
+        fail_until_paused(&mut lanes, at(0));
+        while lanes.in_flight() > 0 {
+            lanes.ended(&lane(), false, at(0));
+        }
+        for (now, delivered) in [(1_000, false), (3_000, false), (7_000, true)] {
+            probe(&mut lanes, at(now), delivered);
+        }
+        assert!(early(&mut lanes, at(7_000)));
+        // Five refusals among that, and it answers again after a second: those five wait for their time.
+        let mut lanes = Lanes::default();
+        fail_until_paused(&mut lanes, at(0));
+        while lanes.in_flight() > 0 {
+            lanes.ended(&lane(), false, at(0));
+        }
+        probe(&mut lanes, at(1_000), true);
+        assert!(!early(&mut lanes, at(1_000)));
     }
 
     #[test]

@@ -132,6 +132,10 @@ impl Sender {
             .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
             .http1_max_buf_size(HEADERS_BYTES_MAX)
             .http2_max_header_list_size(HEADERS_BYTES_MAX as u32)
+            // A host that is gone without a word is noticed, and the next request looks up its name anew.
+            .http2_keep_alive_interval(EXCHANGE_TIMEOUT)
+            .http2_keep_alive_timeout(EXCHANGE_TIMEOUT)
+            .http2_keep_alive_while_idle(true)
             .build(connector);
         Ok(Self { client, rules, passed: Mutex::default() })
     }

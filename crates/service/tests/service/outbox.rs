@@ -145,6 +145,7 @@ fn attempt(event: &Claimed, lease: &LeaseToken, verdict: Verdict) -> Attempt {
         lease: lease.clone(),
         number: event.attempt,
         at: event.queued_at,
+        queued_at: event.queued_at,
         latency_ms: 12,
         http_status: Some(if verdict == Verdict::Delivered { 200 } else { 500 }),
         error: None,

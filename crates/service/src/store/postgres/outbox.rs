@@ -10,7 +10,7 @@ use super::{Fault, Postgres, portable};
 use crate::domain::{ApplicationId, Event, EventId, Lane, NewOrder, ReferenceNumber};
 use crate::store::outbox::{
     AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, REPLAYED_AT_ONCE,
-    ReplayNote, SCANNED_MAX, Stretch, as_limit, lane_due,
+    ReplayNote, SCANNED_MAX, Stretch, as_limit, in_force, lane_due,
 };
 use crate::store::{
     Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage, LaneDue,
@@ -63,6 +63,7 @@ impl Postgres {
         lease: &LeaseToken,
     ) -> Result<Vec<Claimed>> {
         let db = self.client().await?;
+        let in_force = in_force(REAL_NOW_MS);
         let claim = db
             .prepare_cached(&format!(
                 "with due as materialized (
@@ -73,12 +74,12 @@ impl Postgres {
                          select o.id from outbox o
                          where o.state = 'queued' and o.application_id = want.application
                              and o.origin = want.origin and o.next_attempt_at_ms <= want.due_by_ms
-                             and (o.lease_until_ms is null or o.lease_until_ms < {REAL_NOW_MS})
+                             and (o.lease_until_ms is null or not o.lease_until_ms {in_force})
                              and (o.status = 'PEN' or not exists (
                                  select 1 from outbox older
                                  where older.reference_number = o.reference_number
                                      and older.status = 'PEN'
-                                     and older.lease_until_ms >= {REAL_NOW_MS}))
+                                     and older.lease_until_ms {in_force}))
                          order by o.next_attempt_at_ms limit want.most
                          for update of o skip locked) picked
                  )
@@ -277,7 +278,7 @@ impl Batch for Records {
 
     /// Rows are locked in the order of their ids, so that two batches cannot wait for each other;
     /// once locked they are read as they are now, also if a newer event came a moment ago. One that
-    /// was queued anew since the attempt began is to be sent once more, whatever came of this one.
+    /// was queued anew since it was claimed is to be sent once more, whatever came of this one.
     /// A repeated try finds the lease gone and says so, which harms nobody.
     async fn run(
         db: &mut Client,
@@ -288,9 +289,9 @@ impl Batch for Records {
                 "with given as (
                      select * from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[],
                          $5::bigint[], $6::bigint[], $7::text[], $8::bytea[], $9::text[],
-                         $10::bigint[])
+                         $10::bigint[], $11::bigint[])
                          as t (event, lease, attempt, at_ms, http_status, latency_ms, error, answer,
-                             state, next_ms)
+                             state, next_ms, queued_ms)
                  ), noted as (
                      insert into delivery_attempts (event_id, attempt, at_ms, http_status,
                          latency_ms, error, answer_start)
@@ -302,11 +303,11 @@ impl Batch for Records {
                      order by o.id for update of o
                  )
                  update outbox o set lease_token = null, lease_until_ms = null,
-                     next_attempt_at_ms = case when o.queued_at_ms > locked.at_ms
+                     next_attempt_at_ms = case when o.queued_at_ms <> locked.queued_ms
                          then o.next_attempt_at_ms else locked.next_ms end,
-                     failures = case when o.queued_at_ms > locked.at_ms then o.failures
+                     failures = case when o.queued_at_ms <> locked.queued_ms then o.failures
                          else o.failures + (locked.state <> 'delivered')::int end,
-                     state = case when o.queued_at_ms > locked.at_ms
+                     state = case when o.queued_at_ms <> locked.queued_ms
                          or o.state = 'superseded' and locked.state <> 'delivered'
                          then o.state else locked.state end
                  from locked where o.id = locked.event and o.lease_token = locked.lease
@@ -327,6 +328,7 @@ impl Batch for Records {
                     &column(attempts, |a| a.answer_start.as_slice()),
                     &column(attempts, |a| a.verdict.state().as_str()),
                     &column(attempts, |a| a.verdict.next_attempt_at(a.at).as_millisecond()),
+                    &column(attempts, |a| a.queued_at.as_millisecond()),
                 ],
             )
             .await?;

@@ -6,7 +6,7 @@ use super::{Sqlite, execute, row, rows};
 use crate::domain::{ApplicationId, Event, EventId, Lane, ReferenceNumber};
 use crate::store::outbox::{
     AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, REPLAYED_AT_ONCE,
-    ReplayNote, SCANNED_MAX, Stretch, as_limit, lane_due,
+    ReplayNote, SCANNED_MAX, Stretch, as_limit, in_force, lane_due,
 };
 use crate::store::portable::Statement;
 use crate::store::{
@@ -176,15 +176,16 @@ fn lanes(db: &Connection, after: Option<&Lane>, limit: usize) -> Result<Vec<Lane
 
 /// Read, then marked one by one: what `returning` gives goes through a temporary table first.
 fn claim(db: &Connection, want: &Want, lease: &LeaseToken, into: &mut Vec<Claimed>) -> Result<()> {
+    let in_force = in_force(REAL_NOW_MS);
     let due = format!(
         "select rowid, {CLAIM_COLUMNS} from outbox due
          where state = 'queued' and application_id = ?1 and origin = ?2
              and next_attempt_at_ms <= ?3
-             and (lease_until_ms is null or lease_until_ms < {REAL_NOW_MS})
+             and (lease_until_ms is null or not lease_until_ms {in_force})
              and (status = 'PEN' or not exists (
                  select 1 from outbox older
                  where older.reference_number = due.reference_number
-                     and older.status = 'PEN' and older.lease_until_ms >= {REAL_NOW_MS}))
+                     and older.status = 'PEN' and older.lease_until_ms {in_force}))
          order by next_attempt_at_ms limit ?4"
     );
     let given = params![
@@ -244,18 +245,18 @@ fn record(db: &Connection, attempt: &Attempt) -> Result<Recorded> {
     let Some((rowid, latest)) = held else { return Ok(Recorded::LeaseLost) };
     execute(
         db,
-        // Queued anew since the attempt began: it is to be sent once more, whatever came of this.
+        // Queued anew since it was claimed: it is to be sent once more, whatever came of this.
         "update outbox set lease_token = null, lease_until_ms = null,
-             next_attempt_at_ms = iif(queued_at_ms > ?5, next_attempt_at_ms, ?1),
-             failures = iif(queued_at_ms > ?5, failures, failures + ?2),
-             state = iif(queued_at_ms > ?5 or state = 'superseded' and ?2, state, ?3)
+             next_attempt_at_ms = iif(queued_at_ms <> ?5, next_attempt_at_ms, ?1),
+             failures = iif(queued_at_ms <> ?5, failures, failures + ?2),
+             state = iif(queued_at_ms <> ?5 or state = 'superseded' and ?2, state, ?3)
          where rowid = ?4",
         params![
             attempt.verdict.next_attempt_at(attempt.at).as_millisecond(),
             attempt.verdict.state() != EventState::Delivered,
             attempt.verdict.state().as_str(),
             rowid,
-            attempt.at.as_millisecond(),
+            attempt.queued_at.as_millisecond(),
         ],
     )?;
     Ok(if latest { Recorded::Done } else { Recorded::Superseded })

@@ -1,4 +1,4 @@
-//! The hosted checkout over HTTP: every row of the table in hardening.md (H1–H24).
+//! The hosted checkout over HTTP: who may see, pay and cancel, and who may not.
 
 mod foreign;
 mod looks;

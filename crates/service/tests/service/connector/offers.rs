@@ -216,7 +216,7 @@ async fn nothing_is_withdrawn_where_the_rail_cannot(database: TestDatabase) {
 async fn two_rails_of_one_name_and_a_wrong_secret_are_refused_at_start() {
     let connector = TestConnector::start().await;
     let rails = |configs: &[svc_service::config::RailConfig]| {
-        svc_service::rails::Rails::new(Environment::Sandbox, configs).map(drop).unwrap_err()
+        svc_service::rails::Rails::new(Environment::Sandbox, configs, "run").map(drop).unwrap_err()
     };
     let (one, mut other) = (connector.config(), connector.config());
     assert!(matches!(rails(&[one.clone(), other.clone()]), RailsError::SameName(_)));

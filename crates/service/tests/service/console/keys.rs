@@ -62,9 +62,14 @@ async fn a_new_client_secret_is_shown_once_and_the_old_one_lasts_as_long_as_was_
     let first = revealed(&world.post(&ana, &target, "overlap=24").await, "SVC_CLIENT_SECRET");
     assert_eq!((token_status(&world, old).await, token_status(&world, &first).await), (200, 200));
     is_nowhere(&world, &ana, &first).await;
+    let of_the_old = world.service.token(&world.service.partner).await;
+    let uuid = world.service.partner.application.publishable_key.application_uuid();
+    let query = async || world.service.query(&of_the_old, uuid.as_str(), "order_1").await.status;
+    assert_eq!(query().await, StatusCode::NOT_FOUND);
     let revoke = format!("/console/partners/{client}/revoke");
     assert_eq!(world.post(&ana, &revoke, "").await.status, StatusCode::SEE_OTHER);
     assert_eq!((token_status(&world, old).await, token_status(&world, &first).await), (401, 200));
+    assert_eq!(query().await, StatusCode::UNAUTHORIZED, "its tokens end with it");
     assert_eq!(world.post(&ana, &revoke, "").await.status, StatusCode::SEE_OTHER, "nothing left");
     let second = revealed(&world.post(&ana, &target, "overlap=0").await, "SVC_CLIENT_SECRET");
     let works = (token_status(&world, &first).await, token_status(&world, &second).await);

@@ -52,7 +52,15 @@ async fn a_session_ends_twelve_hours_after_it_began_or_two_after_it_was_last_use
     let left = world.service.number(age).await;
     assert!(is_in(&world, &olga).await, "used less than two hours ago");
     assert!(world.service.number(age).await < left, "it is noted that it is in use");
-    minutes("seen_at_ms", 121).await;
+    minutes("seen_at_ms", 119).await;
+    let left = world.service.number(age).await;
+    for by_itself in [("hx-request", "true"), ("accept", "text/event-stream")] {
+        let headers = [("cookie", olga.cookie.as_str()), by_itself];
+        let answer = world.service.call(Method::GET, "/console/developers", &headers, "").await;
+        assert_eq!(answer.status, StatusCode::OK, "{by_itself:?}");
+        assert_eq!(world.service.number(age).await, left, "nobody is there: {by_itself:?}");
+    }
+    minutes("seen_at_ms", 2).await;
     assert!(!is_in(&world, &olga).await, "left alone for two hours");
     minutes("seen_at_ms", -121).await;
     minutes("expires_at_ms", 12 * 60 - 1).await;

@@ -14,6 +14,8 @@ on_both_engines! {
     a_claim_tells_all_that_sending_takes,
     many_claimers_never_share_an_event,
     a_claimed_event_is_free_again_when_its_lease_has_run_out,
+    a_lease_of_a_clock_that_was_set_back_is_of_nobody,
+    what_a_node_with_a_slow_clock_delivered_is_delivered,
     a_record_with_a_lost_lease_changes_nothing_but_is_noted,
     a_lease_is_good_for_one_record,
     a_failed_attempt_is_due_again_when_its_verdict_says,
@@ -127,6 +129,29 @@ async fn a_claimed_event_is_free_again_when_its_lease_has_run_out(database: Test
     assert_eq!((&first.only().id, &first.only().body), (&second.only().id, &second.only().body));
     assert_eq!(second.only().failures, 0, "nobody knows that the first one failed");
     assert!(outbox.claim_all(1).await.events.is_empty(), "there is a new lease");
+}
+
+async fn a_lease_of_a_clock_that_was_set_back_is_of_nobody(database: TestDatabase) {
+    let outbox = Outbox::open(database).await;
+    outbox.paid(1, "order_1", 10).await;
+    let before = outbox.claim_all(1).await;
+    let set_back = |ms: i64| format!("update outbox set lease_until_ms = lease_until_ms + {ms}");
+    // By a little: whoever has it is still sending.
+    outbox.database.sql(&set_back(5_000)).await;
+    assert!(outbox.claim_all(1).await.events.is_empty());
+    outbox.database.sql(&set_back(3_600_000)).await;
+    let after = outbox.claim_all(1).await;
+    assert_eq!(after.only().id, before.only().id);
+}
+
+async fn what_a_node_with_a_slow_clock_delivered_is_delivered(database: TestDatabase) {
+    let outbox = Outbox::open(database).await;
+    let order = outbox.paid(1, "order_1", 10_000).await;
+    let batch = outbox.claim_all(1).await;
+    let early =
+        Attempt { at: at(9_000), ..attempt(batch.only(), &batch.lease, Verdict::Delivered) };
+    assert_eq!(outbox.store.record(vec![early]).await.unwrap(), [Recorded::Done]);
+    assert_eq!(outbox.event(&order).await.state, EventState::Delivered);
 }
 
 async fn a_record_with_a_lost_lease_changes_nothing_but_is_noted(database: TestDatabase) {

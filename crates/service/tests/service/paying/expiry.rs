@@ -10,6 +10,7 @@ use crate::support::*;
 
 on_both_engines! {
     at_its_deadline_a_reference_is_withdrawn_and_after_the_grace_the_order_is_cancelled,
+    what_was_paid_while_we_were_away_is_heard_before_the_order_ends,
     a_payment_within_the_grace_confirms,
     a_payment_after_the_cancellation_is_late,
     an_order_nobody_chose_an_instrument_for_ends_after_1440_minutes,
@@ -51,6 +52,24 @@ async fn at_its_deadline_a_reference_is_withdrawn_and_after_the_grace_the_order_
     let last = settled.iter().find(|row| row.action == "order.settle").unwrap();
     assert_eq!((last.actor.as_str(), last.cause.as_str()), ("service", "cancelled: expired"));
     assert_eq!(paying.database.count("payment_attempts").await, 1);
+}
+
+async fn what_was_paid_while_we_were_away_is_heard_before_the_order_ends(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &reference(1)).await.attempts.remove(0);
+    paying.pass_s(60).await;
+    paying.app.clock.advance(SignedDuration::from_hours(1));
+    // The database, or all of us, came back this moment.
+    paying.app.awake.slept(&paying.app.clock);
+    paying.pass_s(4).await;
+    assert_eq!(paying.stands(&order).await, ("issued", "PEN"), "the grace is not over");
+    let received = orders::settle(&paying.app, paid(&paying, &attempt, "p1"), "").await.unwrap();
+    assert_eq!(received, Received::Confirmed);
+    let other = paying.order("order_2", 15_000).await;
+    paying.pay(&other, &reference(1)).await;
+    paying.pass_s(65).await;
+    assert_eq!(paying.stands(&other).await, ("expired", "CAN"), "it ends all the same");
 }
 
 async fn a_payment_within_the_grace_confirms(database: TestDatabase) {

@@ -1,5 +1,5 @@
 //! Whom we send to: certificates that hold, names that are found, addresses that are public
-//! (F20, F25, G15).
+//! (G15).
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Merchants that answer badly, late, without end or not at all (F16–F19, F21).
+//! Merchants that answer badly, late, without end or not at all.
 
 use std::time::Duration;
 

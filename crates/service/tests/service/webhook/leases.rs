@@ -167,6 +167,7 @@ async fn a_claim_that_nobody_records_is_taken_over(database: TestDatabase) {
         lease: dead,
         number: claimed.attempt,
         at: delivery.app.clock.now(),
+        queued_at: claimed.queued_at,
         latency_ms: 1,
         http_status: None,
         error: Some("connection reset".to_owned()),

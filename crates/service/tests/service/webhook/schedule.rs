@@ -1,4 +1,4 @@
-//! Weeks of failures in moments: the schedule, the breaker and the way back (G3, G4, F22, F23).
+//! Weeks of failures in moments: the schedule, the breaker and the way back (G3, G4).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
