@@ -267,6 +267,7 @@ async fn deliver(app: &App) -> anyhow::Result<()> {
             lease: lease.clone(),
             number: event.attempt,
             at: now,
+            queued_at: event.queued_at,
             latency_ms: 12,
             http_status: Some(200),
             error: None,

@@ -45,12 +45,16 @@ async function service(path, init = {}, again = true) {
   return data;
 }
 
-/** Only a pending order moves, only to its end, and only for the amount we asked for. */
+/** Only a pending order moves, only to its end, and so only once. */
 function apply({ externalTransactionId, paymentStatus, amount }) {
   const order = orders.get(externalTransactionId);
-  if (order?.status !== "PEN" || order.amount !== amount) return;
-  if (!["CON", "CAN"].includes(paymentStatus)) return;
+  if (order?.status !== "PEN" || !["CON", "CAN"].includes(paymentStatus)) return;
   order.status = paymentStatus;
+  if (order.amount !== amount) {
+    // Nothing is sent: a person looks first.
+    console.error(`${externalTransactionId}: ${amount} Kz reported, ${order.amount} asked for`);
+    return;
+  }
   // Here: queue the fulfilment (CON), or give the stock back (CAN).
 }
 

@@ -45,16 +45,26 @@ function service(string $path, ?array $body = null): array
     return call($path, $headers, $body === null ? null : json_encode($body))['data'];
 }
 
-// Only a pending order moves, only to its end, and only for the amount we asked for.
+// Only a pending order moves, only to its end, and so only once.
 function apply(PDO $db, array $data): void
 {
     if (!in_array($data['paymentStatus'], ['CON', 'CAN'], true)) {
         return;
     }
-    $db->prepare("update orders set status = ?
-        where external_transaction_id = ? and status = 'PEN' and amount = ?")
-        ->execute([$data['paymentStatus'], $data['externalTransactionId'], $data['amount']]);
-    // Here, in the same transaction: queue the fulfilment (CON), or give the stock back (CAN).
+    $id = $data['externalTransactionId'];
+    $db->beginTransaction();
+    $moved = $db->prepare("update orders set status = ?
+        where external_transaction_id = ? and status = 'PEN' returning amount");
+    $moved->execute([$data['paymentStatus'], $id]);
+    $amount = $moved->fetchColumn();
+    $moved->closeCursor();
+    if ($amount !== false && (int) $amount !== $data['amount']) {
+        // Nothing is sent: a person looks first.
+        error_log("$id: {$data['amount']} Kz reported, $amount asked for");
+    } elseif ($amount !== false) {
+        // Here, in the same transaction: queue the fulfilment (CON), or give the stock back (CAN).
+    }
+    $db->commit();
 }
 
 function createOrder(PDO $db, string $body, string $application, string $shop): array

@@ -69,15 +69,22 @@ def service(path, body=None, again=True):
 
 
 def apply(data):
-    """Only a pending order moves, only to its end, and only for the amount we asked for."""
+    """Only a pending order moves, only to its end, and so only once."""
     if data["paymentStatus"] not in ("CON", "CAN"):
         return
+    order = data["externalTransactionId"]
     with lock, db:
-        db.execute(
-            "update orders set status = ?"
-            " where external_transaction_id = ? and status = 'PEN' and amount = ?",
-            (data["paymentStatus"], data["externalTransactionId"], data["amount"]),
-        )
+        moved = db.execute(
+            "update orders set status = ? where external_transaction_id = ? and status = 'PEN'"
+            " returning amount",
+            (data["paymentStatus"], order),
+        ).fetchone()
+        if moved is None:
+            return
+        if moved[0] != data["amount"]:
+            # Nothing is sent: a person looks first.
+            print(f"{order}: {data['amount']} Kz reported, {moved[0]} asked for", flush=True)
+            return
         # Here, in the same transaction: queue the fulfilment (CON), or give the stock back (CAN).
 
 

@@ -12,10 +12,10 @@ export interface Payment {
   amount: number;
   currency: "AOA";
   createdAt: string;
-  /** Empty, but for a bank reference. */
+  /** Of a bank reference; empty texts otherwise. */
   data: {
-    paymentReference?: string;
-    entity?: { number: string; name: string };
+    paymentReference: string;
+    entity: { number: string; name: string };
     expiresAt?: string;
   };
 }

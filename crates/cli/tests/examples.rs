@@ -67,9 +67,6 @@ fn works(program: &str, file: &str, arguments: &[&str]) {
     for body in ["", "not json", "{}", r#"{"event":"payment"}"#] {
         assert_eq!(signed(body), 422, "signed, but no event: {body:?}");
     }
-    let mut cheap = forged;
-    cheap["data"]["amount"] = 1.into();
-    assert_eq!(signed(&cheap.to_string()), 200, "signed, but of another amount");
     assert_eq!(status().json()["status"], "PEN");
     let pay = |outcome: &str, order: &str| {
         let mut command = svc(&["sandbox", outcome, order, "--json"]);

@@ -129,6 +129,10 @@ impl Client {
             let like = "the address of the service is like http://127.0.0.1:8080";
             Error::Settings(format!("{like}, not {base_url:?}"))
         })?;
+        if publishable_key.starts_with("pk_live_") && url.scheme() != "https" {
+            let why = "a live key goes with an https address only: credentials are sent there";
+            return Err(Error::Settings(format!("{why}, not to {base_url:?}")));
+        }
         let pair = format!("{client_id}:{}", client_secret.expose_secret());
         let http = Http::new()?;
         let shared = Shared {

@@ -2,6 +2,8 @@
 // and no total from here is believed by the shop's server.
 
 const CART = "cart";
+// What is in an order that is still to be paid; it comes back should the order be cancelled.
+const CART_OF = "cart of ";
 const { key, lang, trouble } = document.body.dataset;
 
 const cart = new Map(Object.entries(JSON.parse(sessionStorage.getItem(CART) || "{}")));
@@ -83,6 +85,7 @@ function startShop() {
       },
       onPending: (data, actions) => {
         const { paymentReference = "", entity } = data.payment.data;
+        sessionStorage.setItem(CART_OF + data.payment.orderId, JSON.stringify([...cart]));
         cart.clear();
         showCart();
         actions.onPopupWindowClosed(() =>
@@ -148,9 +151,20 @@ async function renew(main) {
     document.querySelector(part).replaceChildren(...fresh.querySelector(part).childNodes);
   }
   byId("story").hidden = false;
-  if (!("open" in fresh.querySelector("main").dataset)) delete main.dataset.open;
+  const { open, cancelled } = fresh.querySelector("main").dataset;
+  if (open === undefined) delete main.dataset.open;
+  if (cancelled !== undefined) reopenCart(main.dataset.order);
+}
+
+/** Nothing came of the order: what was in it is in the cart again. */
+function reopenCart(order) {
+  const kept = JSON.parse(sessionStorage.getItem(CART_OF + order) || "[]");
+  sessionStorage.removeItem(CART_OF + order);
+  for (const [id, product] of kept) if (!cart.has(id)) cart.set(id, product);
+  sessionStorage.setItem(CART, JSON.stringify(Object.fromEntries(cart)));
 }
 
 const main = document.querySelector("main");
 if (byId("pay")) startShop();
 else if ("open" in main.dataset) followOrder(main);
+else if ("cancelled" in main.dataset) reopenCart(main.dataset.order);

@@ -15,6 +15,8 @@ use crate::reply::{answer, refuse, unavailable};
 use crate::server::public_url;
 use crate::store::StoreError;
 
+const CLIENT_ID_CHARS_MAX: usize = 128;
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CreateOrderRequest {
@@ -44,6 +46,12 @@ pub(crate) async fn create_order(
     let Ok(request) = serde_json::from_slice::<CreateOrderRequest>(&raw) else {
         return wrong("Send {\"items\":[{\"id\",\"quantity\"}]}.");
     };
+    let client_id = request.client_id.filter(|id| !id.trim().is_empty()).unwrap_or("guest".into());
+    // The service takes no others, and would only say that it refuses.
+    if client_id.chars().count() > CLIENT_ID_CHARS_MAX || client_id.contains(char::is_control) {
+        let text = "clientId is at most 128 characters, without control characters.";
+        return refuse(StatusCode::UNPROCESSABLE_ENTITY, "invalid_client_id", text);
+    }
     let cart = match Cart::of(&request.items) {
         Ok(cart) => cart,
         Err(text) => return wrong(&text),
@@ -58,7 +66,7 @@ pub(crate) async fn create_order(
     }
     let order = NewOrder {
         external_transaction_id: id.clone(),
-        client_id: request.client_id.filter(|id| !id.is_empty()).unwrap_or("guest".into()),
+        client_id,
         name: cart.label,
         amount: cart.total,
         quantity: 1,

@@ -45,6 +45,7 @@ struct OrderPage<'a> {
     story: Vec<HappeningView>,
     /// More may happen, so the page listens.
     open: bool,
+    cancelled: bool,
 }
 
 struct HappeningView {
@@ -84,6 +85,7 @@ async fn order_page(
         reference: &in_threes(&slip("ref")),
         amount: known.as_ref().map(|order| money(order.amount)).unwrap_or_default(),
         story: story.into_iter().flatten().map(|happening| view(t, happening)).collect(),
+        cancelled: known.as_ref().is_some_and(|order| order.status == PaymentStatus::Cancelled),
         open: known.is_some_and(|order| !order.is_over()),
     };
     shown(&shop, page.render())

@@ -71,7 +71,7 @@ pub(crate) enum Applied {
     Unknown,
 }
 
-/// Whoever writes from outside for longer makes a webhook come again: 503, well within its 5 s.
+/// Whoever writes from outside for longer makes webhooks come again: 503, well within their 5 s.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 /// Changes that a slow listener may be behind; then it looks for itself.
 const CHANGES_MAX: usize = 256;
@@ -142,11 +142,12 @@ impl Store {
     /// All of it or nothing; whoever follows the order hears of it once it is committed.
     fn change<T>(&self, id: &str, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let mut db = self.lock();
-        // A writer from the start: one that reads first can be refused halfway.
-        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let result = work(&transaction)?;
-        transaction.commit()?;
+        let result = commit(&mut db, work);
+        // Once one has waited in vain, those behind it do not wait as well: each has its own five seconds.
+        let busy = matches!(&result, Err(StoreError::Sql(fault)) if is_busy(fault));
+        db.busy_timeout(if busy { Duration::ZERO } else { BUSY_TIMEOUT })?;
         drop(db);
+        let result = result?;
         // Nobody listens: that is no fault.
         let _ = self.changes.send(id.into());
         Ok(result)
@@ -306,6 +307,18 @@ impl Store {
             Ok(db.query_row(sql, [product], |row| row.get(0)).optional()?.unwrap_or(0))
         })
     }
+}
+
+fn commit<T>(db: &mut Connection, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+    // A writer from the start: one that reads first can be refused halfway.
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let result = work(&transaction)?;
+    transaction.commit()?;
+    Ok(result)
+}
+
+fn is_busy(fault: &rusqlite::Error) -> bool {
+    fault.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
 }
 
 fn read(db: &Transaction<'_>, id: &str) -> Result<Option<MerchantOrder>> {

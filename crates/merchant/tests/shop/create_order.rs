@@ -141,6 +141,19 @@ fn an_answer_that_is_lost_is_asked_for_again_with_the_same_id() {
 }
 
 #[test]
+fn a_payer_the_service_would_not_take_is_refused_here() {
+    let shop = TestShop::open();
+    let (long, split) = ("x".repeat(129), "a\nb".to_owned());
+    for payer in [long, split] {
+        let items = json!([{ "id": "mel-moxico", "quantity": 1 }]);
+        let answer = shop.create(&json!({ "items": items, "clientId": payer }));
+        assert_eq!(answer.status, 422, "{payer}");
+    }
+    assert_eq!(shop.stock(), 500, "nothing was reserved");
+    assert!(shop.service.created.lock().unwrap().is_empty(), "and nobody was asked");
+}
+
+#[test]
 fn what_is_sold_out_is_not_sold() {
     let shop = TestShop::open();
     shop.database().execute_batch("update stock set free = 2 where product = 'kissange'").unwrap();

@@ -34,11 +34,18 @@ pub(super) async fn account(
     viewer: Viewer,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    Ok(page(&app, &viewer, &headers, ""))
+    Ok(page(&app, &viewer, &headers, "", None))
 }
 
-fn page(app: &App, viewer: &Viewer, headers: &HeaderMap, fault: &'static str) -> Response {
-    let seed = app.random.bytes::<{ totp::SEED_BYTES }>();
+/// Who mistyped a code is shown the seed again that their phone has by now.
+fn page(
+    app: &App,
+    viewer: &Viewer,
+    headers: &HeaderMap,
+    fault: &'static str,
+    seed: Option<Vec<u8>>,
+) -> Response {
+    let seed = seed.unwrap_or_else(|| app.random.bytes::<{ totp::SEED_BYTES }>().to_vec());
     let spelled = totp::spelled(&seed);
     let sealed = app.keys.seal(&STANDARD.encode(seed), app.random.bytes());
     let label: String = form_urlencoded::byte_serialize(viewer.person.login.as_bytes()).collect();
@@ -68,10 +75,10 @@ pub(super) async fn change_password(
     form: Form,
 ) -> Result<Response, Refusal> {
     if let Some(fault) = password_fault(form.value("password"), form.value("again")) {
-        return Ok(page(&app, &viewer, &headers, fault));
+        return Ok(page(&app, &viewer, &headers, fault, None));
     }
     if let Some(fault) = present_fault(&app, &viewer, &form).await {
-        return Ok(page(&app, &viewer, &headers, fault));
+        return Ok(page(&app, &viewer, &headers, fault, None));
     }
     let hash = password::hash(&app, form.value("password").to_owned().into()).await;
     change(&app, &viewer, PersonChange::Password(hash)).await
@@ -95,16 +102,19 @@ pub(super) async fn change_totp(
     headers: HeaderMap,
     form: Form,
 ) -> Result<Response, Refusal> {
+    let sealed = STANDARD.decode(form.value("offered")).map_err(|_| Refusal::BadForm)?;
+    let seed = seed(&app, &sealed);
     if let Some(fault) = present_fault(&app, &viewer, &form).await {
-        return Ok(page(&app, &viewer, &headers, fault));
+        return Ok(page(&app, &viewer, &headers, fault, seed));
     }
     if form.value("change") == "off" {
         return change(&app, &viewer, PersonChange::Totp(None)).await;
     }
-    let sealed = STANDARD.decode(form.value("offered")).map_err(|_| Refusal::BadForm)?;
-    let seed = seed(&app, &sealed).ok_or(Refusal::BadForm)?;
+    let seed = seed.ok_or(Refusal::BadForm)?;
     let step = totp::step_of(&seed, form.value("code"), app.clock.machine_now());
-    let Some(step) = step else { return Ok(page(&app, &viewer, &headers, "code")) };
+    let Some(step) = step else {
+        return Ok(page(&app, &viewer, &headers, "code", Some(seed)));
+    };
     // It proved the phone; whoever looked on cannot sign in with it.
     app.store.use_totp_step(viewer.person.id, step).await?;
     change(&app, &viewer, PersonChange::Totp(Some(sealed))).await

@@ -186,13 +186,13 @@ async fn invited(app: &App, token: &str, kind: InvitationKind) -> Result<Person,
     app.store.invited(app.keys.hash(token), kind, now).await?.ok_or(Refusal::NotFound)
 }
 
-/// Long enough, and typed twice alike.
+/// Long enough, not endless, and typed twice alike.
 pub(super) fn password_fault(first: &str, again: &str) -> Option<&'static str> {
-    let chars = first.chars().count();
-    if !(password::CHARS_MIN..=password::CHARS_MAX).contains(&chars) {
-        return Some("short");
+    match first.chars().count() {
+        ..password::CHARS_MIN => Some("short"),
+        chars if chars > password::CHARS_MAX => Some("long"),
+        _ => (first != again).then_some("differ"),
     }
-    (first != again).then_some("differ")
 }
 
 fn page(

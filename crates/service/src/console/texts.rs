@@ -44,6 +44,7 @@ texts! {
     welcome: "Bem-vindo", "Welcome", "Bienvenue";
     welcome_text: "Escolha uma palavra-passe para entrar.", "Choose a password to come in.", "Choisissez un mot de passe pour entrer.";
     password_short: "Demasiado curta.", "Too short.", "Trop court.";
+    password_long: "Demasiado longa: 200 caracteres, no máximo.", "Too long: 200 characters at most.", "Trop long : 200 caractères au plus.";
     password_differ: "As duas não são iguais.", "The two are not alike.", "Les deux ne sont pas identiques.";
     password_rule: "caracteres, pelo menos", "characters at least", "caractères au moins";
     not_found: "Não encontrado", "Not found", "Introuvable";

@@ -15,7 +15,8 @@ use crate::http::{
 };
 use crate::orders::{self, OrderRequest};
 
-/// Every field is optional here so that all that are missing can be named at once.
+/// A payment to be made.
+// Every field is optional here so that all that are missing can be named at once.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CreateRequest {

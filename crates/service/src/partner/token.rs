@@ -32,7 +32,7 @@ pub(crate) struct TokenReply {
     scope: &'static str,
 }
 
-/// The form, for the documentation; the code reads the pairs.
+/// What a token is asked for with.
 #[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct TokenRequest {
@@ -156,8 +156,9 @@ fn parse(form: &[(String, String)]) -> Result<i64, ApiError> {
     }
     let Some(period) = only(form, "validity_period")? else { return Ok(SECONDS_DEFAULT) };
     let digits = !period.is_empty() && period.bytes().all(|b| b.is_ascii_digit());
-    match period.parse::<i64>() {
-        Ok(seconds @ 1..) if digits => Ok(seconds.min(SECONDS_MAX)),
+    // So many digits that they are no number of ours are too many seconds, too.
+    match period.parse::<i64>().unwrap_or(SECONDS_MAX) {
+        seconds @ 1.. if digits => Ok(seconds.min(SECONDS_MAX)),
         _ => Err(ApiError::InvalidRequest(TokenFault::ValidityPeriod)),
     }
 }

@@ -2,10 +2,12 @@
 
 use hyper::StatusCode;
 use jiff::SignedDuration;
-use svc_service::domain::{Actor, AttemptState, Author, CancelReason};
+use svc_service::domain::{
+    ATTEMPTS_MAX, About, Actor, AttemptState, Author, CancelReason, Notice, Word,
+};
 use svc_service::orders::{self};
 
-use super::{Checkout, session_of};
+use super::{Checkout, attribute, session_of};
 use crate::support::*;
 
 on_both_engines! {
@@ -22,6 +24,8 @@ on_both_engines! {
     h19_what_is_no_phone_number_is_refused_and_shown_again,
     all_three_methods_work_as_plain_forms,
     a_payer_who_cancels_while_money_moves_is_told_to_wait,
+    a_method_that_was_tried_too_often_is_no_longer_offered,
+    the_shop_is_told_the_method_that_paid,
 }
 
 async fn h5_nobody_pays_without_a_session_and_the_page_that_comes_back_has_one(
@@ -238,4 +242,49 @@ async fn a_payer_who_cancels_while_money_moves_is_told_to_wait(database: TestDat
     assert_eq!(dossier.cancel_requested, Some(CancelReason::Payer));
     assert!(checkout.page("").await.text.contains("data-screen=\"waiting\""));
     assert!(checkout.status(&session).await.json()["version"].as_str().unwrap().contains("cancel"));
+}
+
+async fn a_method_that_was_tried_too_often_is_no_longer_offered(database: TestDatabase) {
+    let checkout = Checkout::start(database).await;
+    let app = &checkout.service.app;
+    for _ in 0..ATTEMPTS_MAX {
+        let phone = checkout.page("&view=phone").await;
+        assert!(phone.text.contains("data-screen=\"phone\""));
+        checkout.pay(&session_of(&phone), "FPMCXEXPRSS", "&phone=900003000").await;
+        app.clock.advance(SignedDuration::from_secs(6));
+        orders::run_due(app).await.unwrap();
+    }
+    let refused = checkout.page("").await;
+    assert!(refused.text.contains("data-screen=\"refused\""), "{}", refused.text);
+    assert!(!refused.text.contains("view=phone"), "trying again leads nowhere");
+    assert!(refused.text.contains("view=choose"), "another method does");
+    for view in ["phone", "choose"] {
+        let page = checkout.page(&format!("&view={view}")).await;
+        assert!(page.text.contains("data-screen=\"choose\""), "{view}");
+        assert!(
+            !page.text.contains("class=\"method\" href="),
+            "no way to the phone's screen: {view}"
+        );
+        assert!(page.text.contains("FPSOLPGEXT"), "{view}");
+    }
+    let only = checkout.page("&view=choose&methods=FPMCXEXPRSS&lang=en").await;
+    assert!(only.text.contains("There is no way to pay this order here"), "{}", only.text);
+}
+
+async fn the_shop_is_told_the_method_that_paid(database: TestDatabase) {
+    let checkout = Checkout::start(database).await;
+    let session = checkout.session().await;
+    checkout.pay(&session, "FPSOLPGEXT", "").await;
+    checkout.pay(&session, "FPSOLPG", "").await;
+    let dossier = checkout.dossier().await;
+    let notice = Notice {
+        rail: dossier.attempts[0].rail.clone(),
+        rail_payment_id: "p1".into(),
+        word: Word::Paid(dossier.order.terms.amount.into()),
+        about: About::Attempt(dossier.attempts[0].id.clone()),
+        raw: Vec::new(),
+    };
+    orders::settle(&checkout.service.app, notice, "").await.unwrap();
+    let payment = attribute(&checkout.page("").await, "data-payment");
+    assert!(payment.contains("CON") && payment.contains("FPSOLPGEXT"), "{payment}");
 }
