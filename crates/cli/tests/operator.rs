@@ -79,10 +79,12 @@ fn a_link_signs_in_while_the_service_runs_and_a_disabled_person_is_out(place: &P
     assert_eq!(states(place, &[]), [row("ana", "owner", "active")]);
     assert_eq!(place.svc(&["operator", "disable", "ana"]).code, Some(0));
     assert_eq!(status(&service, &cookie), 303, "out at once");
-    let again = link(place, &["operator", "invite", "ana"], &base_url);
-    assert_eq!(get(&base_url, &again).status, 404, "while disabled no link helps");
+    place.svc(&["operator", "invite", "ana"]).refused("ana is disabled: enable them first");
     assert_eq!(place.svc(&["operator", "enable", "ana"]).code, Some(0));
+    let again = link(place, &["operator", "invite", "ana"], &base_url);
     assert_eq!((status(&service, &cookie), get(&base_url, &again).status), (303, 200));
+    assert_eq!(place.svc(&["operator", "disable", "ana"]).code, Some(0));
+    assert_eq!(get(&base_url, &again).status, 404, "while disabled no link helps");
 }
 
 fn what_is_wrong_is_told_with_exit_code_1(place: &Place) {

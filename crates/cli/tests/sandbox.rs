@@ -218,6 +218,10 @@ fn an_operator_sees_the_story_of_an_order_and_cancels_it(place: &Place) {
     for part in ["operator:ana", "attempt.start", "payer_refused", "order.settle"] {
         assert!(history.contains(part), "{part} is missing in {history}");
     }
+    let paid = stage.order("order_2", 15_000);
+    stage.sandbox(&["confirm", "order_2"]);
+    let told = place.svc(&["order", "cancel", &paid, "--operator", "ana"]);
+    told.refused("is CON: it can no longer be cancelled");
     let table = place.svc(&["order", "show", &reference]);
     assert!(table.stdout.contains("FPSOLPGEXT"), "{table:?}");
 }

@@ -90,10 +90,10 @@ struct Listener {
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let client = args.merchant.client()?;
     if args.merchant.is_live() {
         bail!("svc listen is for sandboxes: in production the service delivers webhooks itself");
     }
+    let client = args.merchant.client()?;
     let path = match args.cursor {
         Some(path) => path,
         None => bookmark::default_path(&args.merchant.base_url, client.application_uuid())?,

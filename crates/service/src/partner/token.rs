@@ -156,9 +156,8 @@ fn parse(form: &[(String, String)]) -> Result<i64, ApiError> {
     }
     let Some(period) = only(form, "validity_period")? else { return Ok(SECONDS_DEFAULT) };
     let digits = !period.is_empty() && period.bytes().all(|b| b.is_ascii_digit());
-    // So many digits that they are no number of ours are too many seconds, too.
-    match period.parse::<i64>().unwrap_or(SECONDS_MAX) {
-        seconds @ 1.. if digits => Ok(seconds.min(SECONDS_MAX)),
+    match period.parse::<i64>() {
+        Ok(seconds @ 1..) if digits => Ok(seconds.min(SECONDS_MAX)),
         _ => Err(ApiError::InvalidRequest(TokenFault::ValidityPeriod)),
     }
 }

@@ -35,12 +35,12 @@ async fn a_token_is_answered_as_oauth_libraries_expect(database: TestDatabase) {
 
 async fn validity_is_told_and_cut_to_a_day(database: TestDatabase) {
     let service = TestService::start(database).await;
-    for (asked, told) in [("60", 60), ("86400", 86_400), ("99999999999999999999", 86_400)] {
+    for (asked, told) in [("60", 60), ("86400", 86_400), ("86400000", 86_400)] {
         let form = format!("{GRANT}&validity_period={asked}");
         let answer = service.token_answer(&service.partner, &form).await;
         assert_eq!(answer.json()["expires_in"], told, "{asked}");
     }
-    for bad in ["0", "-1", "1.5", "abc", "1e3", "0x10", ""] {
+    for bad in ["0", "-1", "1.5", "abc", "1e3", "0x10", "", "99999999999999999999"] {
         let form = format!("{GRANT}&validity_period={bad}");
         let answer = service.token_answer(&service.partner, &form).await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{bad}");
