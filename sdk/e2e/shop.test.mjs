@@ -158,6 +158,18 @@ test("a page without JavaScript tells the same when it is loaded again", async (
   await leave();
 });
 
+test("a reference that nobody paid: what was in the order is in the cart again", async () => {
+  const { page, popup, leave } = await atTheTill();
+  await checkout.chooseReference(popup);
+  await checkout.goBack(popup);
+  await page.waitForURL(/\/pending/);
+  await stage.service.simulate({ externalTransactionId: idOf(page) }, "expire");
+  await page.getByRole("heading", { name: "Pagamento cancelado" }).waitFor();
+  await page.goto(`${stage.service.shopUrl}/?lang=pt`);
+  assert.match(await page.locator("#cart").textContent(), /1 × Livro/);
+  await leave();
+});
+
 test("given up in the window", async () => {
   const before = await inStock();
   const { page, popup, leave } = await atTheTill();
