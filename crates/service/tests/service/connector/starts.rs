@@ -18,6 +18,7 @@ on_both_engines! {
     a_rail_may_say_another_deadline,
     a_broken_answer_to_a_start_is_unknown_and_never_tried_again,
     a_start_that_hangs_is_asked_about_and_its_late_answer_changes_nothing,
+    a_stop_waits_for_a_start_that_its_payer_has_left,
     a_cancellation_that_waited_ends_an_order_whose_reference_is_issued_after_all,
     a_reference_issued_after_the_order_was_paid_is_withdrawn,
     an_unknown_attempt_is_settled_by_asking,
@@ -157,6 +158,22 @@ async fn a_start_that_hangs_is_asked_about_and_its_late_answer_changes_nothing(
         paying.dossier(&order).await.attempts.iter().map(|a| a.state.as_str()).collect();
     assert_eq!(states, ["rejected", "awaiting_payer"]);
     assert_eq!(connector.calls("start-push").len(), 2);
+}
+
+async fn a_stop_waits_for_a_start_that_its_payer_has_left(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let gate = Arc::new(Semaphore::new(0));
+    connector.will("start-push", Reply::Hang(Arc::clone(&gate)));
+    let order = paying.order("order_1", 15_000).await;
+    let choice = push("923456789");
+    tokio::select! {
+        _ = paying.pay(&order, &choice) => panic!("the rail has not answered"),
+        _ = connector.wait_for("start-push", 1) => {}
+    }
+    paying.app.rail_calls.close();
+    gate.add_permits(1);
+    paying.app.rail_calls.wait().await;
+    assert_eq!(paying.stands(&order).await, ("awaiting_payer", "PEN"));
 }
 
 async fn a_cancellation_that_waited_ends_an_order_whose_reference_is_issued_after_all(
