@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::frame::{Refusal, language};
 use crate::app::App;
-use crate::domain::{Actor, ApplicationId, ApplicationUuid, Author, Permission, may};
+use crate::domain::{ApplicationId, ApplicationUuid, Author, Permission, may};
 use crate::http::{Exchange, Language, own_origin, read_form};
 use crate::store::{Application, NewSession, Partner, PartnerState, Person, Scope, StoreError};
 
@@ -105,9 +105,8 @@ impl Viewer {
     }
 
     pub(super) fn author(&self) -> Author {
-        let login = self.person.login.clone();
-        let actor = if self.is_operator() { Actor::Operator(login) } else { Actor::User(login) };
-        Author { actor, request_id: self.exchange.request_id.clone() }
+        let request_id = self.exchange.request_id.clone();
+        Author { actor: self.person.actor(), request_id }
     }
 
     pub(super) fn asked(&self, name: &str) -> &str {
@@ -212,12 +211,7 @@ pub(super) async fn open_session(
         at,
         expires_at: at.saturating_add(SESSION_LIFE).unwrap_or(Timestamp::MAX),
     };
-    let login = person.login.clone();
-    let actor = match person.partner {
-        None => Actor::Operator(login),
-        Some(_) => Actor::User(login),
-    };
-    let by = Author { actor, request_id: request_id.to_owned() };
+    let by = Author { actor: person.actor(), request_id: request_id.to_owned() };
     app.store.open_session(session, &person.login, &by).await?;
     let life_s = SESSION_LIFE.as_secs();
     Ok(set_cookie(&format!("{COOKIE}={token}; Max-Age={life_s}; HttpOnly")))

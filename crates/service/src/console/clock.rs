@@ -5,7 +5,7 @@ use axum::response::Response;
 use jiff::SignedDuration;
 
 use super::access::{Form, Viewer};
-use super::frame::{Refusal, done};
+use super::frame::{Refusal, done, own_path};
 use crate::app::App;
 use crate::domain::{Environment, Permission};
 use crate::sandbox;
@@ -31,9 +31,6 @@ pub(super) async fn advance(
     let arrived = sandbox::advance_clock(&app, SignedDuration::from_mins(minutes))
         .await
         .map_err(|_| Refusal::Unavailable("the clock could not be moved".into()))?;
-    let back = form.value("back");
-    let own = back.starts_with("/console")
-        && !back.contains(|c: char| "\\?".contains(c) || c.is_control());
-    let back = if own { back } else { "/console" };
-    Ok(done(back, if arrived { "clock" } else { "clock_moving" }))
+    let back = own_path(form.value("back"));
+    Ok(done(&back, if arrived { "clock" } else { "clock_moving" }))
 }

@@ -262,6 +262,13 @@ pub(super) fn done(page: &str, what: &str) -> Response {
 pub(super) fn referer_path(headers: &HeaderMap) -> String {
     let referer = headers.get(header::REFERER).and_then(|value| value.to_str().ok());
     let url = referer.and_then(|text| url::Url::parse(text).ok());
-    let path = url.filter(|url| url.path().starts_with("/console"));
-    path.map_or("/console".to_owned(), |url| url[url::Position::BeforePath..].to_owned())
+    own_path(url.as_ref().map_or("", |url| &url[url::Position::BeforePath..]))
+}
+
+/// Back to a page of the console, never to another site.
+pub(super) fn own_path(next: &str) -> String {
+    let own =
+        (next == "/console" || next.starts_with("/console/") || next.starts_with("/console?"))
+            && !next.contains(|c: char| c == '\\' || c.is_control());
+    if own { next.to_owned() } else { "/console".to_owned() }
 }

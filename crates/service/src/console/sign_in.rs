@@ -8,7 +8,7 @@ use axum::{Extension, response::Redirect};
 use secrecy::SecretString;
 
 use super::access::{Form, Id, Viewer, closed_session, open_session};
-use super::frame::{Bare, Refusal, language, respond};
+use super::frame::{Bare, Refusal, language, own_path, respond};
 use super::{password, totp};
 use crate::app::App;
 use crate::domain::{Actor, Author, Environment, Login};
@@ -152,11 +152,7 @@ pub(super) async fn welcome(
         return Ok(welcome_page(&app, &headers, &person, fault));
     }
     let hash = password::hash(&app, form.value("password").to_owned().into()).await;
-    let actor = match person.partner {
-        None => Actor::Operator(person.login.clone()),
-        Some(_) => Actor::User(person.login.clone()),
-    };
-    let by = Author { actor, request_id: exchange.request_id.clone() };
+    let by = Author { actor: person.actor(), request_id: exchange.request_id.clone() };
     let used = app.keys.hash(&token);
     if !app.store.welcome(used, &person, hash, app.clock.machine_now(), &by).await? {
         return Err(Refusal::NotFound);
@@ -220,12 +216,4 @@ fn welcome_page(app: &App, headers: &HeaderMap, person: &Person, fault: &'static
         chars_min: password::CHARS_MIN,
     };
     respond(StatusCode::OK, &page, headers)
-}
-
-/// Back to a page of the console, never to another site.
-fn own_path(next: &str) -> String {
-    let own =
-        (next == "/console" || next.starts_with("/console/") || next.starts_with("/console?"))
-            && !next.contains(|c: char| c == '\\' || c.is_control());
-    if own { next.to_owned() } else { "/console".to_owned() }
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::audit::audited;
 use super::portable::{Cells, Statement, values};
 use super::{Result, Store, StoreError};
-use crate::domain::{Author, ClientId, Login, PartnerId, Role};
+use crate::domain::{Actor, Author, ClientId, Login, PartnerId, Role};
 
 #[derive(Clone, Debug)]
 pub struct Person {
@@ -20,6 +20,16 @@ pub struct Person {
     pub totp_step: i64,
     pub created_at: Timestamp,
     pub disabled_at: Option<Timestamp>,
+}
+
+impl Person {
+    /// As whom they act.
+    pub fn actor(&self) -> Actor {
+        match self.partner {
+            None => Actor::Operator(self.login.clone()),
+            Some(_) => Actor::User(self.login.clone()),
+        }
+    }
 }
 
 const PERSON_COLUMNS: &str = "people.id, login, partner_id, role, password_hash, totp_sealed, \
