@@ -96,6 +96,7 @@ function webhook(body, request) {
   try {
     const { event, data } = JSON.parse(body);
     if (typeof event !== "string") return [422, {}];
+    if (event === "payment" && !Number.isInteger(data.amount)) return [422, {}];
     if (event === "payment") apply(data);
   } catch {
     return [422, {}];

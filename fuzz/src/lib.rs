@@ -107,7 +107,8 @@ fn texts(data: &[u8]) {
     }
 }
 
-/// First line: the secret. Second: the header. The rest: the body. Nothing is read that is not signed.
+/// First line: the secret. Second: the header. The rest: the body. Nothing is read that is not signed, and nothing
+/// counts as signed with a secret that is too short to be one.
 fn webhook(data: &[u8]) {
     let mut parts = data.splitn(3, |byte| *byte == b'\n');
     let mut line = || String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
@@ -115,9 +116,10 @@ fn webhook(data: &[u8]) {
     let body = parts.next().unwrap_or_default();
     let signature = sign(&secret, body);
     let told = verify_webhook(body, Some(&header), &secret);
-    assert_eq!(told == Err(WebhookError::Signature), header != signature, "{told:?}");
+    let short = secret.len() < 24;
+    assert_eq!(told == Err(WebhookError::Signature), short || header != signature, "{told:?}");
     let told = verify_webhook(body, Some(&signature), &secret);
-    assert_ne!(told, Err(WebhookError::Signature));
+    assert_eq!(told == Err(WebhookError::Signature), short, "{told:?}");
     let wrong = verify_webhook(&[body, b" "].concat(), Some(&signature), &secret);
     assert_eq!(wrong, Err(WebhookError::Signature));
 }

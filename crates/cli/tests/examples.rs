@@ -64,7 +64,10 @@ fn works(program: &str, file: &str, arguments: &[&str]) {
         let header = format!("x-svc-content-token: {digest}\r\n");
         call(shop, "POST /api/svc/webhook", &header, body).expect("an answer").status
     };
-    for body in ["", "not json", "{}", r#"{"event":"payment"}"#] {
+    let without_amount = format!(
+        r#"{{"event":"payment","data":{{"externalTransactionId":"{id}","paymentStatus":"CON"}}}}"#
+    );
+    for body in ["", "not json", "{}", r#"{"event":"payment"}"#, &without_amount] {
         assert_eq!(signed(body), 422, "signed, but no event: {body:?}");
     }
     assert_eq!(status().json()["status"], "PEN");

@@ -47,7 +47,7 @@ pub(crate) async fn create_order(
         return wrong("Send {\"items\":[{\"id\",\"quantity\"}]}.");
     };
     let client_id = request.client_id.filter(|id| !id.trim().is_empty()).unwrap_or("guest".into());
-    // The service takes no others, and would only say that it refuses.
+    // The service would refuse them.
     if client_id.chars().count() > CLIENT_ID_CHARS_MAX || client_id.contains(char::is_control) {
         let text = "clientId is at most 128 characters, without control characters.";
         return refuse(StatusCode::UNPROCESSABLE_ENTITY, "invalid_client_id", text);

@@ -1,6 +1,7 @@
 //! The shop's own table `orders` (spec 2.4), its stock, and what is left to fulfil. SQLite, one lock.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ type Result<T> = std::result::Result<T, StoreError>;
 
 pub struct Store {
     db: Mutex<Connection>,
+    /// For it.
+    waiting: AtomicUsize,
     /// Which order changed, told after the commit.
     changes: broadcast::Sender<Arc<str>>,
 }
@@ -127,7 +130,8 @@ impl Store {
                 params![product.id, product.stock],
             )?;
         }
-        Ok(Self { db: Mutex::new(db), changes: broadcast::channel(CHANGES_MAX).0 })
+        let changes = broadcast::channel(CHANGES_MAX).0;
+        Ok(Self { db: Mutex::new(db), waiting: AtomicUsize::new(0), changes })
     }
 
     /// Which orders change from now on.
@@ -136,7 +140,10 @@ impl Store {
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
-        self.db.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        db
     }
 
     /// All of it or nothing; whoever follows the order hears of it once it is committed.
@@ -145,7 +152,8 @@ impl Store {
         let result = commit(&mut db, work);
         // Once one has waited in vain, those behind it do not wait as well: each has its own five seconds.
         let busy = matches!(&result, Err(StoreError::Sql(fault)) if is_busy(fault));
-        db.busy_timeout(if busy { Duration::ZERO } else { BUSY_TIMEOUT })?;
+        let in_vain = busy && self.waiting.load(Ordering::Relaxed) > 0;
+        db.busy_timeout(if in_vain { Duration::ZERO } else { BUSY_TIMEOUT })?;
         drop(db);
         let result = result?;
         // Nobody listens: that is no fault.

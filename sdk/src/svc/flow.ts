@@ -176,7 +176,6 @@ export function startFlow(service: string, key: string, options: Options, ended:
     const late = goneSince > 0;
     asking = true;
     const asked = await ask(address("/state"));
-    asking = false;
     if (closed) return;
     if (late && "state" in asked) answered = true;
     else if (late) unanswered += 1;
@@ -199,6 +198,8 @@ export function startFlow(service: string, key: string, options: Options, ended:
     } else {
       look();
     }
+    // Only now: what the answer brought is no reason to ask beside this.
+    asking = false;
     if (!closed) timer = window.setTimeout(poll, goneSince && !late ? 0 : POLL_MS);
   }
 

@@ -14,9 +14,15 @@ export interface State {
 
 export type Asked = { state: State } | { failure: "not_found" | "network"; requestId?: string };
 
+/** A network that has stalled says nothing for minutes. */
+const ASK_MS = 8_000;
+
 export async function ask(url: string): Promise<Asked> {
+  const stalled = new AbortController();
+  const timer = setTimeout(() => stalled.abort(), ASK_MS);
   try {
-    const answer = await fetch(url, { credentials: "omit", cache: "no-store" });
+    const { signal } = stalled;
+    const answer = await fetch(url, { credentials: "omit", cache: "no-store", signal });
     if (answer.status === 404) {
       const requestId = answer.headers.get("x-request-id") ?? undefined;
       return requestId ? { failure: "not_found", requestId } : { failure: "not_found" };
@@ -33,5 +39,7 @@ export async function ask(url: string): Promise<Asked> {
     };
   } catch {
     return { failure: "network" };
+  } finally {
+    clearTimeout(timer);
   }
 }

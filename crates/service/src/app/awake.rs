@@ -6,7 +6,8 @@ use jiff::Timestamp;
 
 use super::Clock;
 
-/// What a rail said while we were away, or while the database was, is told again later: no order may end before that.
+/// What a rail said while we were away, or while the database was, is told again later: an order that is closing waits
+/// for that as long as it would have waited without.
 pub struct Awake {
     since_ms: AtomicI64,
 }
@@ -16,7 +17,7 @@ impl Awake {
         Self { since_ms: AtomicI64::new(clock.now().as_millisecond()) }
     }
 
-    /// The database was away until now.
+    /// We could not hear until now.
     pub fn slept(&self, clock: &Clock) {
         self.since_ms.store(clock.now().as_millisecond(), Ordering::Relaxed);
     }

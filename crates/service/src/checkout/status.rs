@@ -5,8 +5,9 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use super::presence;
-use super::screen::{Screen, screen, version};
+use super::screen::{Screen, version};
 use super::session::Session;
+use super::view::screen_of;
 use super::visit::Visit;
 use crate::app::App;
 use crate::http::{ApiError, json};
@@ -34,7 +35,7 @@ pub(super) async fn status(State(app): State<App>, visit: Visit) -> Response {
     if let Err(fault) = presence::seen(&app, &visit, true).await {
         return fault.into_response();
     }
-    let shown = screen(&visit.dossier, &visit.options.view, now);
+    let shown = screen_of(&app, &visit, now);
     json(&StatusReply {
         status: visit.dossier.order.status.code(),
         screen: shown.name(),

@@ -104,11 +104,7 @@ pub(super) struct Typed<'a> {
 pub(super) fn render(app: &App, visit: &Visit, status: StatusCode, typed: &Typed<'_>) -> Response {
     let now = app.clock.now();
     let choices = choices(app, visit, now);
-    let wanted = match visit.options.view.as_str() {
-        _ if typed.phone_error => "phone",
-        "phone" if !choices.contains(&PaymentMethod::ExpressWallet) => "choose",
-        view => view,
-    };
+    let wanted = if typed.phone_error { "phone" } else { wanted(visit, &choices) };
     let shown = screen(&visit.dossier, wanted, now);
     let t = Texts::of(visit.options.language);
     let page = Builder { app, visit, choices, shown, now, t }.page(typed);
@@ -126,6 +122,19 @@ fn choices(app: &App, visit: &Visit, now: Timestamp) -> Vec<PaymentMethod> {
         app.rails.offering(*method, amount).is_some() && visit.dossier.open(*method, now).is_ok()
     };
     visit.options.methods.iter().copied().filter(may_choose).collect()
+}
+
+/// What the address asks for, unless it leads nowhere.
+fn wanted<'a>(visit: &'a Visit, choices: &[PaymentMethod]) -> &'a str {
+    match visit.options.view.as_str() {
+        "phone" if !choices.contains(&PaymentMethod::ExpressWallet) => "choose",
+        view => view,
+    }
+}
+
+/// The screen of this address now.
+pub(super) fn screen_of<'a>(app: &App, visit: &'a Visit, now: Timestamp) -> Screen<'a> {
+    screen(&visit.dossier, wanted(visit, &choices(app, visit, now)), now)
 }
 
 struct Builder<'a> {
@@ -383,11 +392,13 @@ pub(super) fn payment(dossier: &Dossier, now: Timestamp) -> String {
     let order = &dossier.order;
     let reference = dossier.live(PaymentMethod::BankReference, now);
     let accepted = dossier.attempts.iter().find(|attempt| attempt.state == AttemptState::Accepted);
-    let told = accepted.or(reference).or(dossier.attempts.last());
-    let method = told.map_or(PaymentMethod::Direct, |attempt| attempt.instrument.method());
+    let told = accepted.or(reference);
+    let method = told
+        .or(dossier.attempts.last())
+        .map_or(PaymentMethod::Direct, |attempt| attempt.instrument.method());
     // Pages of merchants read these paths whatever was pending.
     let nothing = || json!({ "paymentReference": "", "entity": { "number": "", "name": "" } });
-    let data = reference.map_or_else(nothing, |attempt| match &attempt.instrument {
+    let data = told.map_or_else(nothing, |attempt| match &attempt.instrument {
         Instrument::Reference(Some(bank)) => json!({
             "paymentReference": bank.number(),
             "entity": { "number": bank.entity(), "name": "" },

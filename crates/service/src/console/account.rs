@@ -54,7 +54,7 @@ fn page(
         frame: Frame::new(app, viewer, Room::Account),
         has_totp: viewer.person.totp_sealed.is_some(),
         fault,
-        offered: STANDARD.encode(sealed),
+        offered: offer(app, viewer, &STANDARD.encode(sealed)),
         qr: qr(&address),
         spelled,
         chars_min: password::CHARS_MIN,
@@ -102,15 +102,15 @@ pub(super) async fn change_totp(
     headers: HeaderMap,
     form: Form,
 ) -> Result<Response, Refusal> {
-    let sealed = STANDARD.decode(form.value("offered")).map_err(|_| Refusal::BadForm)?;
-    let seed = seed(&app, &sealed);
+    let offered = offered(&app, &viewer, form.value("offered"));
+    let seed = offered.as_ref().and_then(|sealed| seed(&app, sealed));
     if let Some(fault) = present_fault(&app, &viewer, &form).await {
         return Ok(page(&app, &viewer, &headers, fault, seed));
     }
     if form.value("change") == "off" {
         return change(&app, &viewer, PersonChange::Totp(None)).await;
     }
-    let seed = seed.ok_or(Refusal::BadForm)?;
+    let (sealed, seed) = offered.zip(seed).ok_or(Refusal::BadForm)?;
     let step = totp::step_of(&seed, form.value("code"), app.clock.machine_now());
     let Some(step) = step else {
         return Ok(page(&app, &viewer, &headers, "code", Some(seed)));
@@ -125,6 +125,23 @@ async fn change(app: &App, viewer: &Viewer, change: PersonChange) -> Result<Resp
     app.store.change_person(&viewer.person, change, app.clock.now(), &viewer.author()).await?;
     let cookie = open_session(app, &viewer.person, &viewer.exchange.request_id).await?;
     Ok(([(header::SET_COOKIE, cookie)], done("/console/account", "changed")).into_response())
+}
+
+/// A sealed seed that was offered to this person: nobody is shown what is another's.
+fn offer(app: &App, viewer: &Viewer, sealed: &str) -> String {
+    let proof = app.keys.hash(&offer_name(viewer, sealed));
+    format!("{sealed}.{}", STANDARD.encode(proof))
+}
+
+fn offered(app: &App, viewer: &Viewer, offer: &str) -> Option<Vec<u8>> {
+    let (sealed, proof) = offer.split_once('.')?;
+    let proof = STANDARD.decode(proof).ok()?;
+    let proven = app.keys.matches(&proof, &offer_name(viewer, sealed));
+    STANDARD.decode(sealed).ok().filter(|_| proven)
+}
+
+fn offer_name(viewer: &Viewer, sealed: &str) -> String {
+    format!("totp offered to {}: {sealed}", viewer.person.id)
 }
 
 pub(super) fn seed(app: &App, sealed: &[u8]) -> Option<Vec<u8>> {

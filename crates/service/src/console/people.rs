@@ -44,6 +44,11 @@ pub async fn invite(
 
 /// A new link for somebody who lost theirs, or their password.
 pub async fn invite_again(app: &App, login: &Login) -> Result<Invited, StoreError> {
+    let person = app.store.person_by_login(login).await?;
+    if person.is_some_and(|person| person.disabled_at.is_some()) {
+        let why = format!("{} is disabled: enable them first", login.as_str());
+        return Err(StoreError::Refused(why));
+    }
     link(app, login, InvitationKind::Welcome, INVITATION_LIFE, "/console/welcome/").await
 }
 
@@ -60,12 +65,6 @@ async fn link(
     path: &str,
 ) -> Result<Invited, StoreError> {
     let person = app.store.person_by_login(login).await?.ok_or(StoreError::Unknown("the login"))?;
-    if person.disabled_at.is_some() {
-        return Err(StoreError::Refused(format!(
-            "{} is disabled: enable them first",
-            person.login
-        )));
-    }
     let token = URL_SAFE_NO_PAD.encode(app.random.bytes::<32>());
     let expires_at = app.clock.machine_now().saturating_add(life).unwrap_or(Timestamp::MAX);
     let invitation = NewInvitation { token_hash: app.keys.hash(&token), kind, expires_at };

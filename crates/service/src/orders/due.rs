@@ -17,6 +17,8 @@ use crate::store::{Due, DueWork, StoreError};
 const BATCH: usize = 256;
 /// How often a rail's queue is read.
 const QUEUE_PERIOD: SignedDuration = SignedDuration::from_secs(60);
+/// In a row.
+const ACKS_FAILED_MAX: usize = 3;
 
 /// Does all that is due, in the order of its time, and waits for what connectors are asked.
 pub async fn run_due(app: &App) -> Result<(), StoreError> {
@@ -154,11 +156,18 @@ async fn drain(app: &App, rail: &Rail) -> Result<(), StoreError> {
             Err(fault) => warn(&fault),
         }
     }
+    let mut failed = 0;
     for id in stored {
-        if let Err(fault) = rail.ack(&id).await {
-            tracing::warn!(rail = rail.name(), %fault, "a payment could not be acknowledged");
-            // The next reading finds the others again.
-            return Ok(());
+        match rail.ack(&id).await {
+            Ok(()) => failed = 0,
+            Err(fault) => {
+                tracing::warn!(rail = rail.name(), %fault, "a payment could not be acknowledged");
+                failed += 1;
+            }
+        }
+        // It does not hear us: the next reading finds the others again.
+        if failed == ACKS_FAILED_MAX {
+            break;
         }
     }
     Ok(())

@@ -32,7 +32,7 @@ use crate::tls;
 /// to take note.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Shorter than servers wait: a call on a connection that is just closed would be one nobody knows the end of.
+/// Shorter than most servers wait: a call on a connection that is just closed would be one nobody knows the end of.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// A day of some 300,000 payments.

@@ -41,6 +41,8 @@ const DELIVERIES_TIMEOUT: Duration = Duration::from_secs(8);
 const RAIL_CALLS_TIMEOUT: Duration = Duration::from_secs(35);
 /// How often the clock is looked at when nothing is known to be due sooner.
 const CLOCK_PERIOD: Duration = Duration::from_millis(500);
+/// The database was away, or we were, for so long that rails may have spoken in vain.
+const ABSENCE: Duration = Duration::from_secs(60);
 /// How often connectors are asked what they can do.
 const RAILS_PERIOD: Duration = Duration::from_secs(30);
 const FORGET_PERIOD: Duration = Duration::from_secs(60);
@@ -195,17 +197,29 @@ async fn write_log(app: &App) -> Result<(), StoreError> {
 /// Deadlines, attempts to follow, queues of rails: whatever the clock brings.
 async fn watch_the_clock(app: App) {
     let mut leapt = false;
+    let mut away_since = None;
     loop {
         let leap = app.clock.leap();
         if leapt == leap.is_zero() {
             leapt = !leapt;
             tell_leap(leap);
         }
-        if let Err(fault) = orders::begin_due(&app).await {
-            app.awake.slept(&app.clock);
-            tracing::warn!(%fault, "deadlines wait: the database is not available");
+        match orders::begin_due(&app).await {
+            Ok(()) => away_since = None,
+            Err(fault) => {
+                let since = *away_since.get_or_insert_with(|| app.clock.stopwatch());
+                if since.elapsed() > ABSENCE {
+                    app.awake.slept(&app.clock);
+                }
+                tracing::warn!(%fault, "deadlines wait: the database is not available");
+            }
         }
+        let watch = app.clock.stopwatch();
         tokio::time::sleep(CLOCK_PERIOD).await;
+        if watch.elapsed() > ABSENCE {
+            // We were stopped, or the machine was.
+            app.awake.slept(&app.clock);
+        }
         // Another node of this sandbox may have moved the clock.
         match app.store.clock_ahead().await {
             Ok(ahead) => app.clock.be_ahead_by(ahead),

@@ -13,8 +13,8 @@ const FAILURES_MAX: u32 = 5;
 /// Between two probes: short at first, and never so long that a merchant that is back waits.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(15);
-/// After pauses like this one events may wait for hours: they are sent before their time. What failed in a shorter
-/// one comes again within seconds by itself.
+/// After pauses like this one events may wait for hours: they are sent before their time. What failed for the first
+/// time in a shorter one comes again within seconds by itself.
 const PAUSE_LONG: Duration = Duration::from_secs(4);
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -280,7 +280,7 @@ impl Dispatcher {
             }
             Done::Delivered(delivery) => {
                 let Delivery { lane, delivered, attempt } = *delivery;
-                self.lanes.ended(&lane, delivered, self.app.clock.now());
+                self.lanes.ended(&lane, delivered, attempt.number, self.app.clock.now());
                 if self.to_record.is_empty() {
                     self.record_by = (self.app.clock.stopwatch() + RECORD_PAUSE).into();
                 }

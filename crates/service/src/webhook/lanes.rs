@@ -70,6 +70,10 @@ struct State {
     sending: bool,
     /// The merchant has just come back: what waits for it goes now, whenever it was due.
     catching_up: bool,
+    /// Something that had failed before was delivered since it came back.
+    advanced: bool,
+    /// It stopped answering while that went on; it goes on once it answers.
+    interrupted: bool,
     /// How many to claim ahead.
     ahead: u32,
 }
@@ -92,6 +96,8 @@ impl State {
             place: Place::Nowhere,
             sending: false,
             catching_up: false,
+            advanced: false,
+            interrupted: false,
             ahead: 0,
         }
     }
@@ -237,8 +243,8 @@ impl Lanes {
         sends
     }
 
-    /// A request ended.
-    pub(super) fn ended(&mut self, lane: &Lane, delivered: bool, now: Timestamp) {
+    /// A request ended, the so manieth attempt of its event.
+    pub(super) fn ended(&mut self, lane: &Lane, delivered: bool, attempt: u32, now: Timestamp) {
         self.in_flight -= 1;
         let share = self.of_application.entry(lane.application).or_default();
         share.in_flight -= 1;
@@ -248,10 +254,12 @@ impl Lanes {
             if state.waiting && state.held.is_empty() {
                 state.ahead = (state.ahead * 2).clamp(AHEAD_START, AHEAD_MAX);
             }
+            state.advanced |= state.catching_up && attempt > 1;
             let long_broken = state.breaker.is_long_broken();
             if state.breaker.succeeded() {
                 // Not after every pause: events that are refused each time would bring the next one on.
-                state.catching_up = long_broken;
+                state.catching_up = long_broken || state.interrupted;
+                (state.interrupted, state.advanced) = (false, false);
                 state.waiting = true;
                 // The pause is over before its time.
                 if let Place::Paused(until) = state.place {
@@ -262,6 +270,7 @@ impl Lanes {
         } else {
             state.breaker.failed(now);
             if state.breaker.is_broken() {
+                state.interrupted |= state.catching_up && state.advanced;
                 state.catching_up = false;
                 state.ahead = 0;
                 // They wait for the probe like all others.
@@ -383,13 +392,13 @@ mod tests {
         let (mut lanes, instant) = (Lanes::default(), some_instant());
         lanes.notice(lane());
         assert_eq!(turn(&mut lanes, at(0), instant), 4);
-        (0..2).for_each(|_| lanes.ended(&lane(), true, at(0)));
+        (0..2).for_each(|_| lanes.ended(&lane(), true, 1, at(0)));
         assert_eq!(turn(&mut lanes, at(0), instant), 4);
         // One of six is slow; the others fail, and the lane is paused.
-        (0..5).for_each(|_| lanes.ended(&lane(), false, at(0)));
+        (0..5).for_each(|_| lanes.ended(&lane(), false, 1, at(0)));
         lanes.notice(lane());
         assert_eq!(turn(&mut lanes, at(0), instant), 0, "it is paused");
-        lanes.ended(&lane(), true, at(10));
+        lanes.ended(&lane(), true, 1, at(10));
         assert!(turn(&mut lanes, at(10), instant) > 0, "it answers again");
     }
 
@@ -400,34 +409,50 @@ mod tests {
             lanes.notice(lane());
             for _ in 0..5 {
                 turn(lanes, now, instant);
-                lanes.ended(&lane(), false, now);
+                lanes.ended(&lane(), false, 1, now);
             }
         };
         let probe = |lanes: &mut Lanes, now: Timestamp, delivered: bool| {
             assert_eq!(turn(lanes, now, instant), 1, "one probe");
-            lanes.ended(&lane(), delivered, now);
+            lanes.ended(&lane(), delivered, 1, now);
         };
-        let early = |lanes: &mut Lanes, now: Timestamp| {
-            lanes.notice(lane());
-            lanes.wants(now).iter().any(|want| want.due_by > now)
-        };
+        let early = |lanes: &Lanes| lanes.known[&lane()].catching_up;
         // A merchant that was away for a while: whatever waits goes once it is back.
         fail_until_paused(&mut lanes, at(0));
         while lanes.in_flight() > 0 {
-            lanes.ended(&lane(), false, at(0));
+            lanes.ended(&lane(), false, 1, at(0));
         }
         for (now, delivered) in [(1_000, false), (3_000, false), (7_000, true)] {
             probe(&mut lanes, at(now), delivered);
         }
-        assert!(early(&mut lanes, at(7_000)));
-        // Five refusals among that, and it answers again after a second: those five wait for their time.
+        assert!(early(&lanes));
+        // It is overwhelmed by that, but some of what had failed was delivered: that goes on.
+        let refused_again = |lanes: &mut Lanes, now: Timestamp| {
+            while !lanes.known[&lane()].breaker.is_broken() {
+                turn(lanes, now, instant);
+                lanes.ended(&lane(), false, 2, now);
+            }
+            while lanes.in_flight() > 0 {
+                lanes.ended(&lane(), false, 2, now);
+            }
+        };
+        turn(&mut lanes, at(7_000), instant);
+        lanes.ended(&lane(), true, 2, at(7_000));
+        refused_again(&mut lanes, at(7_000));
+        probe(&mut lanes, at(8_000), true);
+        assert!(early(&lanes));
+        // Whatever is left is refused each time, while new events are delivered: it waits for its time.
+        refused_again(&mut lanes, at(8_000));
+        probe(&mut lanes, at(9_000), true);
+        assert!(!early(&lanes));
+        // And so it does after a second of refusals.
         let mut lanes = Lanes::default();
         fail_until_paused(&mut lanes, at(0));
         while lanes.in_flight() > 0 {
-            lanes.ended(&lane(), false, at(0));
+            lanes.ended(&lane(), false, 1, at(0));
         }
         probe(&mut lanes, at(1_000), true);
-        assert!(!early(&mut lanes, at(1_000)));
+        assert!(!early(&lanes));
     }
 
     #[test]
@@ -435,7 +460,7 @@ mod tests {
         let (mut lanes, instant) = (Lanes::default(), some_instant());
         lanes.notice(lane());
         assert_eq!(turn(&mut lanes, at(0), instant), 4);
-        lanes.ended(&lane(), true, at(0));
+        lanes.ended(&lane(), true, 1, at(0));
         let wants = lanes.wants(at(0));
         lanes.notice(lane());
         let events = (1..wants[0].most as u8).map(event).collect();
@@ -444,7 +469,7 @@ mod tests {
         assert!(lanes.wants(at(0)).is_empty(), "it has enough for now");
         let mut asked = false;
         while lanes.in_flight() > 0 && !asked {
-            lanes.ended(&lane(), true, at(0));
+            lanes.ended(&lane(), true, 1, at(0));
             lanes.sends(at(0), instant);
             asked = !lanes.wants(at(0)).is_empty();
         }
@@ -456,7 +481,7 @@ mod tests {
         let (mut lanes, instant) = (Lanes::default(), some_instant());
         lanes.notice(lane());
         assert_eq!(turn(&mut lanes, at(0), instant), 4);
-        lanes.ended(&lane(), true, at(0));
+        lanes.ended(&lane(), true, 1, at(0));
         assert_eq!(turn(&mut lanes, at(0), instant), 2, "and some are held");
         assert!(lanes.sends(at(0), instant).is_empty());
         assert!(lanes.take_returned().is_empty());

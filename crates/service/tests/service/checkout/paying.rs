@@ -1,6 +1,6 @@
 //! Paying and cancelling by the page's forms (H5–H14, H19).
 
-use hyper::StatusCode;
+use hyper::{Method, StatusCode};
 use jiff::SignedDuration;
 use svc_service::domain::{
     ATTEMPTS_MAX, About, Actor, AttemptState, Author, CancelReason, Notice, Word,
@@ -266,6 +266,11 @@ async fn a_method_that_was_tried_too_often_is_no_longer_offered(database: TestDa
             "no way to the phone's screen: {view}"
         );
         assert!(page.text.contains("FPSOLPGEXT"), "{view}");
+        let (session, shown) = (session_of(&page), attribute(&page, "data-version"));
+        let target = checkout.at("/status", &format!("&view={view}"));
+        let headers = [("x-svc-session", session.as_str())];
+        let status = checkout.service.call(Method::GET, &target, &headers, "").await;
+        assert_eq!(status.json()["version"], shown, "{view}");
     }
 }
 
