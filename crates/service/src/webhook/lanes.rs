@@ -405,11 +405,11 @@ mod tests {
     #[test]
     fn events_that_are_always_refused_are_not_sent_before_their_time_again_and_again() {
         let (mut lanes, instant) = (Lanes::default(), some_instant());
-        let fail_until_paused = |lanes: &mut Lanes, now: Timestamp| {
+        let refuse_until_paused = |lanes: &mut Lanes, attempt: u32, now: Timestamp| {
             lanes.notice(lane());
-            for _ in 0..5 {
+            while !lanes.known[&lane()].breaker.is_broken() || lanes.in_flight() > 0 {
                 turn(lanes, now, instant);
-                lanes.ended(&lane(), false, 1, now);
+                lanes.ended(&lane(), false, attempt, now);
             }
         };
         let probe = |lanes: &mut Lanes, now: Timestamp, delivered: bool| {
@@ -418,39 +418,24 @@ mod tests {
         };
         let early = |lanes: &Lanes| lanes.known[&lane()].catching_up;
         // A merchant that was away for a while: whatever waits goes once it is back.
-        fail_until_paused(&mut lanes, at(0));
-        while lanes.in_flight() > 0 {
-            lanes.ended(&lane(), false, 1, at(0));
-        }
+        refuse_until_paused(&mut lanes, 1, at(0));
         for (now, delivered) in [(1_000, false), (3_000, false), (7_000, true)] {
             probe(&mut lanes, at(now), delivered);
         }
         assert!(early(&lanes));
         // It is overwhelmed by that, but some of what had failed was delivered: that goes on.
-        let refused_again = |lanes: &mut Lanes, now: Timestamp| {
-            while !lanes.known[&lane()].breaker.is_broken() {
-                turn(lanes, now, instant);
-                lanes.ended(&lane(), false, 2, now);
-            }
-            while lanes.in_flight() > 0 {
-                lanes.ended(&lane(), false, 2, now);
-            }
-        };
         turn(&mut lanes, at(7_000), instant);
         lanes.ended(&lane(), true, 2, at(7_000));
-        refused_again(&mut lanes, at(7_000));
+        refuse_until_paused(&mut lanes, 2, at(7_000));
         probe(&mut lanes, at(8_000), true);
         assert!(early(&lanes));
         // Whatever is left is refused each time, while new events are delivered: it waits for its time.
-        refused_again(&mut lanes, at(8_000));
+        refuse_until_paused(&mut lanes, 2, at(8_000));
         probe(&mut lanes, at(9_000), true);
         assert!(!early(&lanes));
         // And so it does after a second of refusals.
         let mut lanes = Lanes::default();
-        fail_until_paused(&mut lanes, at(0));
-        while lanes.in_flight() > 0 {
-            lanes.ended(&lane(), false, 1, at(0));
-        }
+        refuse_until_paused(&mut lanes, 1, at(0));
         probe(&mut lanes, at(1_000), true);
         assert!(!early(&lanes));
     }
