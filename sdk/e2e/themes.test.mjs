@@ -56,10 +56,16 @@ test("a long name and the largest amount fit on the smallest phone", async () =>
   await leave();
 });
 
-test("an amount that the shop hides is shown nowhere", async () => {
+test("an amount that the shop hides is on the button and the slip alone", async () => {
   const { page, leave } = await stage.visit({ query: { amount: "0" } });
+  const head = page.locator("header.order");
   await checkout.choosePhone(page);
-  assert.ok(!(await page.content()).includes("15.000"));
+  assert.ok(!(await head.textContent()).includes("15.000"));
+  assert.match(await page.locator("button.first").textContent(), /15\.000/);
+  await page.getByText("Outro método").click();
+  await checkout.chooseReference(page);
+  assert.ok(!(await head.textContent()).includes("15.000"));
+  assert.match((await checkout.slip(page)).join(), /15\.000/);
   await leave();
 });
 

@@ -291,6 +291,7 @@ impl<'a> Builder<'a> {
             Screen::Refused(attempt) | Screen::Reference(attempt) | Screen::Code(attempt) => {
                 attempt.instrument.method()
             }
+            Screen::Down if self.choices.len() > 1 => return self.at("", "choose"),
             _ => return String::new(),
         };
         let others = self.choices.iter().any(|choice| *choice != current);
@@ -305,8 +306,8 @@ impl<'a> Builder<'a> {
                 PaymentMethod::ExpressWallet => self.at("", "phone"),
                 PaymentMethod::BankReference | PaymentMethod::Direct => self.at("", "choose"),
             },
-            // Whatever was down may be up again.
-            Screen::Down if !self.choices.is_empty() => self.at("", "choose"),
+            // There is no other; whatever was down may be up again.
+            Screen::Down if self.choices.len() == 1 => self.at("", "choose"),
             _ => String::new(),
         }
     }
