@@ -55,7 +55,7 @@ test("the log shows a program's calls and why one was refused, without its secre
     await open("/requests?show=refused");
     return (await row.count()) > 0;
   });
-  await row.first().getByText("422").waitFor();
+  await row.first().getByText("422", { exact: true }).waitFor();
   await page.getByRole("link", { name: "Todos" }).click();
   await row.getByText(order.externalTransactionId).first().waitFor();
   assert.ok(!(await page.content()).includes(stage.service.clientSecret));

@@ -3,7 +3,7 @@
 use super::looking::Scope;
 use super::portable::{Cells, Statement, values};
 use super::records::read_reference;
-use super::{Engine, Result, Store, postgres, sqlite};
+use super::{Engine, Result, Store, postgres};
 use crate::domain::{ApplicationId, ReferenceNumber};
 
 impl Store {
@@ -18,10 +18,6 @@ impl Store {
         // As it is written on a slip, in groups; the digits of any other id name nothing.
         let digits: String = id.chars().filter(|c| !c.is_whitespace()).collect();
         let mut statements = vec![
-            match &self.engine {
-                Engine::Sqlite(_) => sqlite::orders_with_id(id),
-                Engine::Postgres(_) => postgres::orders_with_id(id),
-            },
             Statement::new(
                 "select reference_number, application_id from orders where reference_number = ?1",
                 values![id.to_ascii_uppercase()],
@@ -47,7 +43,10 @@ impl Store {
             statements.push(Statement::new(sql, values![rail.as_str(), id]));
         }
         let read = |cells: &mut Cells| Ok((cells.text()?, ApplicationId(cells.integer()?)));
-        let mut found = Vec::new();
+        let mut found = match &self.engine {
+            Engine::Sqlite(engine) => engine.orders_with_id(id)?,
+            Engine::Postgres(_) => self.select(postgres::orders_with_id(id), read).await?,
+        };
         for statement in statements {
             found.extend(self.select(statement, read).await?);
         }

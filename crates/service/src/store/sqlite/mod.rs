@@ -4,6 +4,7 @@ mod directory;
 mod due;
 mod exceptions;
 mod inspect;
+mod order_ids;
 mod orders;
 mod outbox;
 mod paying;
@@ -13,7 +14,7 @@ mod thread;
 mod visits;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -22,7 +23,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::{Options, Result, StoreError};
 pub(super) use inspect::inspect_sqlite;
-pub(super) use orders::orders_with_id;
+use order_ids::{OrderIds, WAITING_MAX};
 use thread::Calls;
 
 mod migrations {
@@ -31,8 +32,8 @@ mod migrations {
 
 /// 3.51.3 mended a bug that could corrupt the file when the log is reset.
 const VERSION_MIN: i32 = 3_051_003;
-/// The writer touches a page of the index of ids at random for every order: most of the memory is its.
-const WRITER_CACHE_KIB: i64 = 48 * 1024;
+/// The writer looks for the id of every order on a page at random: most of the memory is its.
+const WRITER_CACHE_KIB: i64 = 32 * 1024;
 const READER_CACHE_KIB: i64 = 8 * 1024;
 /// Pages in the log before it is copied back: fewer, larger copies than the default of 1,000.
 const CHECKPOINT_PAGES: i64 = 16_000;
@@ -50,6 +51,7 @@ pub(super) struct Sqlite {
     reader: Calls,
     /// For people who look: their pages may read a lot, and hold up no webhook.
     looker: Calls,
+    order_ids: Arc<OrderIds>,
     path: PathBuf,
 }
 
@@ -94,8 +96,11 @@ impl Sqlite {
         let lookups = (0..cores)
             .map(|_| connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map(Mutex::new))
             .collect::<Result<_>>()?;
+        let order_ids = Arc::new(OrderIds::open(&writer, WAITING_MAX)?);
+        let ids = Arc::clone(&order_ids);
         Ok(Self {
-            writer: thread::spawn_writer(writer, options.batch_max, options.batch_size.clone()),
+            writer: thread::spawn_writer(writer, ids, options),
+            order_ids,
             lookups: Lookups(lookups),
             reader: thread::spawn_reader(reader),
             looker: thread::spawn_looker(looker),
@@ -264,7 +269,7 @@ fn check_pages(db: &Connection, path: &Path) -> Result<()> {
 fn migrate(db: &mut Connection) -> Result<()> {
     const TRIES: usize = 5;
     // Where rows are older than the column, a migration fills it in.
-    let hash = |given: &Context<'_>| given.get::<String>(0).map(|id| orders::id_hash(&id));
+    let hash = |given: &Context<'_>| given.get::<String>(0).map(|id| order_ids::id_hash(&id));
     db.create_scalar_function("id_hash", 1, FunctionFlags::SQLITE_DETERMINISTIC, hash)
         .map_err(|fault| error(&fault))?;
     let mut last = String::new();
@@ -330,10 +335,12 @@ fn execute(db: &Connection, sql: &str, parameters: impl rusqlite::Params) -> Res
 
 #[cfg(test)]
 mod tests {
+    use super::order_ids::IdKey;
     use super::*;
+    use crate::domain::ApplicationId;
 
     #[test]
-    fn orders_of_before_ids_were_hashed_are_found_and_stay_alone() {
+    fn orders_of_an_older_version_stay_as_they_were_and_are_found_by_their_ids() {
         let mut db = Connection::open_in_memory().unwrap();
         let before = refinery::Target::Version(5);
         migrations::migrations::runner().set_target(before).run(&mut db).unwrap();
@@ -356,22 +363,9 @@ mod tests {
 
         migrate(&mut db).unwrap();
         assert_eq!(read(&db), old);
-        let found: i64 = db
-            .query_row(
-                "select application_id from orders where id_hash = ?1",
-                [orders::id_hash("order_1")],
-                |row| row.get(0),
-            )
-            .unwrap();
-        assert_eq!(found, 7);
-        let again = db.execute(
-            "insert into orders (reference_number, application_id, external_transaction_id, id_hash,
-                 status, amount, quantity, payer_id, name, additional_info, request_id,
-                 created_at_ms, expires_at_ms)
-             values ('R2', 7, 'order_1', ?1, 'PEN', 1, 1, 'p', 'n', '{}', 'q', 1, 2)
-             on conflict do nothing",
-            [orders::id_hash("order_1")],
-        );
-        assert_eq!(again.unwrap(), 0);
+        let ids = OrderIds::open(&db, WAITING_MAX).unwrap();
+        let of = |application| IdKey::new(ApplicationId(application), "order_1");
+        assert_eq!(ids.find(&db, &of(7)).unwrap(), Some(1));
+        assert_eq!(ids.find(&db, &of(8)).unwrap(), None);
     }
 }

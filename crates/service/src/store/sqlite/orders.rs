@@ -2,24 +2,26 @@
 
 use std::sync::{Arc, LazyLock};
 
-use aws_lc_rs::digest::{SHA256, digest};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
+use super::order_ids::{IdKey, OrderIds};
 use super::outbox::insert_event;
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber};
-use crate::store::portable::{Statement, values};
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
 use crate::store::{AuditRow, Created, Result, time};
 
 static BY_REFERENCE: LazyLock<String> =
     LazyLock::new(|| format!("select {ORDER_COLUMNS} from orders where reference_number = ?1"));
 
+/// The id itself is compared as well: a hash led there, and perhaps a transaction that was taken back.
 static BY_EXTERNAL_ID: LazyLock<String> = LazyLock::new(|| {
     format!(
         "select {ORDER_COLUMNS} from orders
-         where id_hash = ?1 and application_id = ?2 and external_transaction_id = ?3"
+         where id = coalesce(?1, (select order_id from order_ids
+                 where id_hash = ?2 and application_id = ?3))
+             and application_id = ?3 and external_transaction_id = ?4"
     )
 });
 
@@ -28,8 +30,9 @@ impl Sqlite {
         // The writer has enough to do: what it stored is made into an answer here.
         let order = Arc::new(order);
         let shared = Arc::clone(&order);
-        let id_hash = id_hash(order.external_transaction_id.as_str());
-        let work = move |db: &Connection| create_order(db, &shared, id_hash);
+        let key = IdKey::new(order.application, order.external_transaction_id.as_str());
+        let ids = Arc::clone(&self.order_ids);
+        let work = move |db: &Connection| create_order(db, &ids, &shared, key);
         // Without an event it is one statement, which undoes itself when it fails.
         let inserted = match &order.event {
             None => self.writer.run(work).await?,
@@ -47,7 +50,25 @@ impl Sqlite {
         application: ApplicationId,
         id: ExternalTransactionId,
     ) -> Result<Option<Order>> {
-        self.lookups.run(|db| order_by_external_id(db, application, &id))
+        let key = IdKey::new(application, id.as_str());
+        self.lookups.run(|db| {
+            self.order_ids.look_up(db, &key, |number| order_by_external_id(db, number, &key, &id))
+        })
+    }
+
+    /// Orders of any application with this id of a merchant.
+    pub(in crate::store) fn orders_with_id(
+        &self,
+        id: &str,
+    ) -> Result<Vec<(String, ApplicationId)>> {
+        let sql = "select reference_number, application_id from orders
+                   where id = ?1 and external_transaction_id = ?2";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, ApplicationId(row.get(1)?)));
+        self.lookups.run(|db| {
+            let numbers = self.order_ids.find_all(db, id)?.into_iter();
+            let found = numbers.map(|number| row(db, sql, params![number, id], read));
+            found.filter_map(Result::transpose).collect()
+        })
     }
 
     pub(in crate::store) async fn order_by_reference(
@@ -79,36 +100,23 @@ impl Sqlite {
     }
 }
 
-/// What stands for a merchant's id in the index: short, so that more of it fits the writer's cache.
-pub(super) type IdHash = [u8; 10];
-
-pub(super) fn id_hash(id: &str) -> IdHash {
-    let digest = digest(&SHA256, id.as_bytes());
-    *digest.as_ref().first_chunk().expect("a SHA-256 has 32 bytes")
-}
-
-/// Orders of any application with this id of a merchant.
-pub(in crate::store) fn orders_with_id(id: &str) -> Statement {
-    Statement::new(
-        "select reference_number, application_id from orders
-         where id_hash = ?1 and external_transaction_id = ?2",
-        values![id_hash(id).to_vec(), id],
-    )
-}
-
 enum Inserted {
     New,
     /// Because of this order with the same id, or else because of its reference.
     Not(Option<Order>),
 }
 
-fn create_order(db: &Connection, order: &NewOrder, id_hash: IdHash) -> Result<Inserted> {
+fn create_order(db: &Connection, ids: &OrderIds, order: &NewOrder, key: IdKey) -> Result<Inserted> {
+    if let number @ Some(_) = ids.find(db, &key)? {
+        let id = &order.external_transaction_id;
+        return order_by_external_id(db, number, &key, id).map(Inserted::Not);
+    }
     let added = execute(
         db,
-        "insert into orders (reference_number, application_id, external_transaction_id, id_hash,
-             status, amount, quantity, payer_id, name, additional_info, request_id, created_at_ms,
+        "insert into orders (reference_number, application_id, external_transaction_id, status,
+             amount, quantity, payer_id, name, additional_info, request_id, created_at_ms,
              expires_at_ms)
-         values (?1, ?2, ?3, ?12, 'PEN', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) on conflict do nothing",
+         values (?1, ?2, ?3, 'PEN', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) on conflict do nothing",
         params![
             order.reference_number.as_str(),
             order.application.0,
@@ -121,24 +129,25 @@ fn create_order(db: &Connection, order: &NewOrder, id_hash: IdHash) -> Result<In
             order.request_id,
             order.created_at.as_millisecond(),
             order.expires_at.as_millisecond(),
-            id_hash,
         ],
     )?;
-    if added == 1 {
-        if let Some(event) = &order.event {
-            insert_event(db, order.application, &order.reference_number, event)?;
-        }
-        return Ok(Inserted::New);
+    if added == 0 {
+        return Ok(Inserted::Not(None));
     }
-    order_by_external_id(db, order.application, &order.external_transaction_id).map(Inserted::Not)
+    ids.add(key, db.last_insert_rowid());
+    if let Some(event) = &order.event {
+        insert_event(db, order.application, &order.reference_number, event)?;
+    }
+    Ok(Inserted::New)
 }
 
 fn order_by_external_id(
     db: &Connection,
-    application: ApplicationId,
+    number: Option<i64>,
+    key: &IdKey,
     id: &ExternalTransactionId,
 ) -> Result<Option<Order>> {
-    let given = params![id_hash(id.as_str()), application.0, id.as_str()];
+    let given = params![number, key.hash, key.application, id.as_str()];
     row(db, &BY_EXTERNAL_ID, given, order_row)?.map(OrderRow::read).transpose()
 }
 

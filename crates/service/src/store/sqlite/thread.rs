@@ -1,11 +1,13 @@
 //! Threads that own SQLite connections: one writer that commits in groups, and a reader beside it.
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{error, execute};
+use super::{OrderIds, error, execute};
 use crate::faults;
-use crate::store::{Result, StoreError};
+use crate::store::{Options, Result, StoreError};
 
 /// Calls waiting for a thread; more are refused, so that overload is told instead of hoarded.
 const QUEUE_MAX: usize = 8_192;
@@ -113,17 +115,14 @@ impl Calls {
 }
 
 /// Group commit: whatever waits when a commit ends goes into the next one.
-pub(super) fn spawn_writer(
-    mut db: Connection,
-    batch_max: usize,
-    batch_size: metrics::Histogram,
-) -> Calls {
+pub(super) fn spawn_writer(mut db: Connection, ids: Arc<OrderIds>, options: &Options) -> Calls {
+    let (batch_max, batch_size) = (options.batch_max, options.batch_size.clone());
     let (sender, mut waiting) = mpsc::channel::<Box<dyn Member>>(QUEUE_MAX);
     let body = move || {
         let mut batch = Vec::with_capacity(batch_max);
         while waiting.blocking_recv_many(&mut batch, batch_max) > 0 {
             batch_size.record(batch.len() as f64);
-            let outcome = commit_together(&mut db, &mut batch);
+            let outcome = commit_together(&mut db, &ids, &mut batch);
             let fatal = matches!(&outcome, Err(StoreError::Broken(_)));
             batch.drain(..).for_each(|member| member.answer(&outcome));
             if fatal {
@@ -183,11 +182,19 @@ fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) {
 /// One transaction for all members. If one leaves half of its work behind, all is taken back and
 /// done again without it: rare, and cheaper than a savepoint around every member, which would copy
 /// each page before it is changed.
-fn commit_together(db: &mut Connection, batch: &mut [Box<dyn Member>]) -> Result<()> {
+fn commit_together(
+    db: &mut Connection,
+    ids: &OrderIds,
+    batch: &mut [Box<dyn Member>],
+) -> Result<()> {
     loop {
-        match try_together(db, batch) {
-            Ok(true) => return Ok(()),
-            Ok(false) => step(db, "rollback")?,
+        let outcome = try_together(db, ids, batch);
+        if let Ok(true) = outcome {
+            return Ok(());
+        }
+        ids.rolled_back();
+        match outcome {
+            Ok(_) => step(db, "rollback")?,
             Err(fault) => {
                 if !db.is_autocommit() {
                     // Best effort: a connection that cannot roll back fails every later batch.
@@ -200,8 +207,9 @@ fn commit_together(db: &mut Connection, batch: &mut [Box<dyn Member>]) -> Result
 }
 
 /// Whether it was committed; if not, one more member has failed and the others stand to be repeated.
-fn try_together(db: &Connection, batch: &mut [Box<dyn Member>]) -> Result<bool> {
+fn try_together(db: &Connection, ids: &OrderIds, batch: &mut [Box<dyn Member>]) -> Result<bool> {
     step(db, "begin immediate")?;
+    ids.catch_up(db)?;
     for member in batch {
         if member.is_compound() && member.has_failed() {
             continue;
@@ -216,8 +224,10 @@ fn try_together(db: &Connection, batch: &mut [Box<dyn Member>]) -> Result<bool> 
             Err(_) | Ok(()) => {}
         }
     }
+    ids.put_away(db)?;
     faults::pass("before the commit")?;
     step(db, "commit")?;
+    ids.committed();
     faults::pass("after the commit")?;
     Ok(true)
 }

@@ -1,0 +1,397 @@
+//! Which order has which id of its merchant: the idempotency key of spec 2.3.
+//!
+//! Merchants' ids are random. An index of them would write a page somewhere else for every order; so the
+//! table of them is filled in lots, in its own order, where a page takes many at once. Orders that are not in
+//! it yet are known here: memory holds nothing that the orders themselves do not say.
+
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use rusqlite::{Connection, Row, params};
+
+use super::{execute, row, rows};
+use crate::domain::ApplicationId;
+use crate::store::Result;
+
+/// Ids that wait for the table: some megabytes of memory, and at a start some hundred milliseconds.
+pub(super) const WAITING_MAX: usize = 65_536;
+/// Ids that one commit puts into the table at most, so that nobody waits long for it.
+const LOT_MAX: usize = 2_048;
+/// Fewer would be spread over as many pages.
+const LOT_MIN: usize = 256;
+
+/// Ten bytes of its SHA-256 stand for a merchant's id; whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct IdKey {
+    pub hash: [u8; 10],
+    pub application: i64,
+}
+
+impl IdKey {
+    pub(super) fn new(application: ApplicationId, id: &str) -> Self {
+        Self { hash: id_hash(id), application: application.0 }
+    }
+}
+
+pub(super) fn id_hash(id: &str) -> [u8; 10] {
+    let digest = digest(&SHA256, id.as_bytes());
+    *digest.as_ref().first_chunk().expect("a SHA-256 has 32 bytes")
+}
+
+/// The number of an order in this database.
+type OrderId = i64;
+
+pub(super) struct OrderIds {
+    waiting: RwLock<Waiting>,
+    waiting_max: usize,
+}
+
+/// What the table lacks.
+struct Waiting {
+    orders: BTreeMap<IdKey, OrderId>,
+    /// The newest order that is here or in the table, and the newest at the last commit.
+    newest: OrderId,
+    newest_stored: OrderId,
+    round: Round,
+    /// Put into the table by a transaction whose end is not known yet.
+    lot: Option<Lot>,
+}
+
+/// From the lowest hash to the highest, again and again. After a round the table has every order that was
+/// there when it began.
+#[derive(Clone, Copy)]
+struct Round {
+    began_with: OrderId,
+    /// The last that was put into the table.
+    at: Option<IdKey>,
+}
+
+struct Lot {
+    keys: Vec<IdKey>,
+    then: Round,
+}
+
+impl OrderIds {
+    pub(super) fn open(db: &Connection, waiting_max: usize) -> Result<Self> {
+        let sql = "select cast(value as integer) from settings where key = 'order_ids_until'";
+        let until = row(db, sql, [], |row| row.get(0))?.unwrap_or(0);
+        let waiting = Waiting {
+            orders: BTreeMap::new(),
+            newest: until,
+            newest_stored: until,
+            round: Round { began_with: until, at: None },
+            lot: None,
+        };
+        Ok(Self { waiting: RwLock::new(waiting), waiting_max })
+    }
+
+    /// What `read` finds of the order with this id: by its number if it waits here, else by the table.
+    pub(super) fn look_up<T>(
+        &self,
+        db: &Connection,
+        key: &IdKey,
+        read: impl Fn(Option<OrderId>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        if let Some(found) = read(self.waiting(key))? {
+            return Ok(Some(found));
+        }
+        // Another process may have stored it.
+        self.catch_up(db)?;
+        match self.waiting(key) {
+            Some(order) => read(Some(order)),
+            None => Ok(None),
+        }
+    }
+
+    /// The order with this id, for the writer: it has caught up, and nobody else writes.
+    pub(super) fn find(&self, db: &Connection, key: &IdKey) -> Result<Option<OrderId>> {
+        if let Some(order) = self.waiting(key) {
+            return Ok(Some(order));
+        }
+        let sql = "select order_id from order_ids where id_hash = ?1 and application_id = ?2";
+        row(db, sql, params![key.hash, key.application], |row| row.get(0))
+    }
+
+    fn waiting(&self, key: &IdKey) -> Option<OrderId> {
+        self.read().orders.get(key).copied()
+    }
+
+    /// Orders with this id, whosever they are.
+    pub(super) fn find_all(&self, db: &Connection, id: &str) -> Result<Vec<OrderId>> {
+        self.catch_up(db)?;
+        let hash = id_hash(id);
+        let (first, last) =
+            (IdKey { hash, application: i64::MIN }, IdKey { hash, application: i64::MAX });
+        let mut found: Vec<_> = self.read().orders.range(first..=last).map(|(_, id)| *id).collect();
+        let sql = "select order_id from order_ids where id_hash = ?1";
+        found.extend(rows(db, sql, [hash], |row| row.get::<_, OrderId>(0))?);
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// Orders that somebody else stored since, or that a life before this one did.
+    pub(super) fn catch_up(&self, db: &Connection) -> Result<()> {
+        let newest = self.read().newest;
+        let sql = "select id, application_id, external_transaction_id from orders where id > ?1";
+        let read = |row: &Row<'_>| {
+            let id = row.get_ref(2)?.as_str()?;
+            Ok((IdKey::new(ApplicationId(row.get(1)?), id), row.get(0)?))
+        };
+        let unknown: Vec<(IdKey, OrderId)> = rows(db, sql, [newest], read)?;
+        let Some((_, newest)) = unknown.last().copied() else { return Ok(()) };
+        let mut waiting = self.write();
+        waiting.orders.extend(unknown);
+        waiting.newest = waiting.newest.max(newest);
+        Ok(())
+    }
+
+    /// An order that the writer has just added.
+    pub(super) fn add(&self, key: IdKey, order: OrderId) {
+        let mut waiting = self.write();
+        waiting.orders.insert(key, order);
+        waiting.newest = order;
+    }
+
+    /// Puts into the table what is too much to keep here; the last work of a transaction.
+    pub(super) fn put_away(&self, db: &Connection) -> Result<()> {
+        let waiting = self.read();
+        let surplus = waiting.orders.len().saturating_sub(self.waiting_max);
+        if surplus < LOT_MIN.min(self.waiting_max) {
+            return Ok(());
+        }
+        let Round { began_with, at } = waiting.round;
+        let after = at.map_or(Unbounded, Excluded);
+        let range = waiting.orders.range((after, Unbounded));
+        let lot: Vec<_> = range.take(surplus.min(LOT_MAX)).map(|(key, id)| (*key, *id)).collect();
+        let newest = waiting.newest;
+        drop(waiting);
+
+        let sql = "insert into order_ids (id_hash, application_id, order_id) values (?1, ?2, ?3)
+                   on conflict do nothing";
+        for (key, order) in &lot {
+            execute(db, sql, params![key.hash, key.application, order])?;
+        }
+        let then = match lot.last() {
+            Some((key, _)) => Round { began_with, at: Some(*key) },
+            None => {
+                let sql = "update settings set value = ?1 where key = 'order_ids_until'";
+                execute(db, sql, [began_with.to_string()])?;
+                Round { began_with: newest, at: None }
+            }
+        };
+        let keys = lot.into_iter().map(|(key, _)| key).collect();
+        self.write().lot = Some(Lot { keys, then });
+        Ok(())
+    }
+
+    pub(super) fn committed(&self) {
+        let mut waiting = self.write();
+        waiting.newest_stored = waiting.newest;
+        if let Some(Lot { keys, then }) = waiting.lot.take() {
+            for key in keys {
+                waiting.orders.remove(&key);
+            }
+            waiting.round = then;
+        }
+    }
+
+    pub(super) fn rolled_back(&self) {
+        let mut waiting = self.write();
+        let stored = waiting.newest_stored;
+        waiting.lot = None;
+        waiting.newest = stored;
+        waiting.orders.retain(|_, order| *order <= stored);
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Waiting> {
+        self.waiting.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Waiting> {
+        self.waiting.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use proptest::prelude::*;
+    use rusqlite::OpenFlags;
+
+    use super::super::{connect, migrate};
+    use super::*;
+
+    const WHOSE: ApplicationId = ApplicationId(7);
+    /// So few that the table is filled all the time.
+    const FEW: usize = 4;
+
+    /// A database of its own, which ends with this value.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new() -> Self {
+            static NUMBER: AtomicU32 = AtomicU32::new(0);
+            let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+            let directory = std::env::temp_dir().join(format!("svc_ids_{process}_{number}"));
+            std::fs::create_dir_all(&directory).unwrap();
+            Self(directory)
+        }
+
+        fn database(&self) -> PathBuf {
+            self.0.join("svc.db")
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// A process with this database open.
+    struct Life {
+        db: Connection,
+        ids: OrderIds,
+    }
+
+    impl Life {
+        fn begin(path: &Path) -> Self {
+            let mode = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+            let mut db = connect(path, mode).unwrap();
+            db.pragma_update(None, "synchronous", "off").unwrap();
+            migrate(&mut db).unwrap();
+            let ids = OrderIds::open(&db, FEW).unwrap();
+            Self { db, ids }
+        }
+
+        /// As the writer does; true for those that were new.
+        fn store(&self, batch: &[u8], keep: bool) -> Vec<bool> {
+            self.db.execute_batch("begin immediate").unwrap();
+            self.ids.catch_up(&self.db).unwrap();
+            let stored = batch.iter().map(|id| self.add(*id)).collect();
+            self.ids.put_away(&self.db).unwrap();
+            if keep {
+                self.db.execute_batch("commit").unwrap();
+                self.ids.committed();
+            } else {
+                self.ids.rolled_back();
+                self.db.execute_batch("rollback").unwrap();
+            }
+            stored
+        }
+
+        fn stores(&self, batch: &[u8], stored: &mut BTreeSet<u8>) {
+            let new: Vec<bool> = batch.iter().map(|id| stored.insert(*id)).collect();
+            assert_eq!(self.store(batch, true), new, "{batch:?}");
+        }
+
+        fn add(&self, id: u8) -> bool {
+            let key = IdKey::new(WHOSE, &id.to_string());
+            if self.ids.find(&self.db, &key).unwrap().is_some() {
+                return false;
+            }
+            self.db
+                .execute(
+                    "insert into orders (reference_number, application_id, external_transaction_id,
+                         status, amount, quantity, payer_id, name, additional_info, request_id,
+                         created_at_ms, expires_at_ms)
+                     values (hex(randomblob(13)), ?1, ?2, 'PEN', 1, 1, 'p', 'n', '{}', 'q', 1, 2)",
+                    params![WHOSE.0, id.to_string()],
+                )
+                .unwrap();
+            self.ids.add(key, self.db.last_insert_rowid());
+            true
+        }
+
+        /// Every order is found by its id, by everybody, and nothing else is.
+        fn knows_exactly(&self, stored: &BTreeSet<u8>) {
+            let all = (0..=u8::MAX).map(|id| {
+                let sql = "select id from orders where external_transaction_id = ?1";
+                let read = |row: &Row<'_>| row.get::<_, OrderId>(0);
+                let order = row(&self.db, sql, [id.to_string()], read).unwrap();
+                assert_eq!(order.is_some(), stored.contains(&id), "order {id}");
+                (id.to_string(), order)
+            });
+            let all: Vec<_> = all.collect();
+            for (id, order) in &all {
+                let key = IdKey::new(WHOSE, id);
+                let read = |waiting: Option<OrderId>| match waiting {
+                    Some(order) => Ok(Some(order)),
+                    None => self.ids.find(&self.db, &key),
+                };
+                let found = self.ids.look_up(&self.db, &key, read).unwrap();
+                assert_eq!(found, *order, "id {id}");
+            }
+            for (id, order) in &all {
+                let found = self.ids.find_all(&self.db, id).unwrap();
+                assert_eq!(found, Vec::from_iter(*order), "id {id}");
+            }
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Commit(Vec<u8>),
+        RollBack(Vec<u8>),
+        ByAnother(Vec<u8>),
+        Restart,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let batch = || prop::collection::vec(any::<u8>(), 1..12);
+        prop_oneof![
+            6 => batch().prop_map(Step::Commit),
+            2 => batch().prop_map(Step::RollBack),
+            2 => batch().prop_map(Step::ByAnother),
+            1 => Just(Step::Restart),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn an_id_is_of_one_order_whoever_stored_it_and_whatever_was_taken_back(
+            steps in prop::collection::vec(step(), 1..60)
+        ) {
+            let place = Place::new();
+            let path = place.database();
+            let (mut life, another) = (Life::begin(&path), Life::begin(&path));
+            let mut stored = BTreeSet::new();
+            for step in steps {
+                match step {
+                    Step::Commit(batch) => life.stores(&batch, &mut stored),
+                    Step::ByAnother(batch) => another.stores(&batch, &mut stored),
+                    Step::RollBack(batch) => drop(life.store(&batch, false)),
+                    Step::Restart => life = Life::begin(&path),
+                }
+            }
+            life.knows_exactly(&stored);
+            another.knows_exactly(&stored);
+            Life::begin(&path).knows_exactly(&stored);
+        }
+    }
+
+    #[test]
+    fn memory_keeps_few_and_a_start_reads_few() {
+        let place = Place::new();
+        let path = place.database();
+        let life = Life::begin(&path);
+        let all = BTreeSet::from_iter(0..=u8::MAX);
+        for id in &all {
+            life.store(&[*id], true);
+            assert!(life.ids.read().orders.len() <= 2 * FEW, "after {id}");
+        }
+        let next = Life::begin(&path);
+        next.ids.catch_up(&next.db).unwrap();
+        let read = next.ids.read().orders.len();
+        assert!(read <= 8 * FEW, "{read} of {} orders were read", all.len());
+        next.knows_exactly(&all);
+    }
+}
