@@ -86,6 +86,7 @@ struct How {
 enum KindArg {
     Late,
     Mismatch,
+    Reused,
     Excess,
     Unmatched,
     Reversal,
@@ -96,6 +97,7 @@ impl From<KindArg> for ExceptionKind {
         match kind {
             KindArg::Late => Self::Late,
             KindArg::Mismatch => Self::Mismatch,
+            KindArg::Reused => Self::Reused,
             KindArg::Excess => Self::Excess,
             KindArg::Unmatched => Self::Unmatched,
             KindArg::Reversal => Self::Reversal,

@@ -58,7 +58,7 @@ async fn receive(
     })?;
     let received = orders::settle(app, notice, &exchange.request_id).await?;
     let outcome = match received {
-        Received::Confirmed | Received::Noted | Received::Changed => "applied",
+        Received::Confirmed | Received::Noted => "applied",
         Received::Exception(_) => "exception",
         Received::Duplicate => "duplicate",
     };

@@ -150,8 +150,6 @@ impl Metrics {
             Received::Confirmed | Received::Noted => self.rail_notices[0].increment(1),
             Received::Exception(_) => self.rail_notices[1].increment(1),
             Received::Duplicate => self.rail_notices[2].increment(1),
-            // Not received yet: it is weighed again.
-            Received::Changed => {}
         }
     }
 

@@ -9,7 +9,7 @@ use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Room, done, respond};
 use super::links::Link;
 use crate::app::App;
-use crate::domain::{ExceptionKind, Permission};
+use crate::domain::Permission;
 use crate::orders::{self, Resolution, ResolveError};
 
 const PAGE_ROWS: usize = 50;
@@ -64,7 +64,7 @@ pub(super) async fn exceptions(
         amount: frame.centimos(line.amount.get()),
         detail: line.detail,
         at: frame.exact_time(line.created_at),
-        acceptable: line.kind == ExceptionKind::Mismatch,
+        acceptable: line.kind.holds_order(),
         resolved: line.resolved.map_or(String::new(), |(at, by, how)| {
             let by = if viewer.is_operator() { by } else { frame.t.operator.to_owned() };
             format!("{how} · {by} · {}", frame.time(at))

@@ -174,6 +174,7 @@ texts! {
     open_only: "Por resolver", "Open", "À résoudre";
     kind_late: "Tarde", "Late", "En retard";
     kind_mismatch: "Outro montante", "Another amount", "Autre montant";
+    kind_reused: "Id repetido", "Id used before", "Id déjà utilisé";
     kind_excess: "A mais", "Excess", "En trop";
     kind_unmatched: "Sem pedido", "Unmatched", "Sans commande";
     kind_reversal: "Estorno", "Reversal", "Contre-passation";
@@ -309,6 +310,7 @@ impl Texts {
         match kind {
             ExceptionKind::Late => self.kind_late,
             ExceptionKind::Mismatch => self.kind_mismatch,
+            ExceptionKind::Reused => self.kind_reused,
             ExceptionKind::Excess => self.kind_excess,
             ExceptionKind::Unmatched => self.kind_unmatched,
             ExceptionKind::Reversal => self.kind_reversal,

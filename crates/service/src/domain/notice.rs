@@ -9,12 +9,20 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     pub rail: String,
-    /// The rail's id of what happened: the same id and kind again is the same news again.
+    /// The rail's id of what happened: the same id and kind again is the same news again, unless it is
+    /// about other money.
     pub rail_payment_id: String,
     pub about: About,
     pub word: Word,
     /// What the rail sent, byte for byte.
     pub raw: Vec<u8>,
+}
+
+impl Notice {
+    /// What tells it from other money of the same id.
+    pub fn own_name(&self, about: &About) -> String {
+        format!("{} ({} for {about})", self.rail_payment_id, self.word.amount())
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +63,10 @@ impl Word {
         }
     }
 
+    pub fn is_of_money(&self) -> bool {
+        matches!(self, Self::Paid(_) | Self::Reversed(_))
+    }
+
     pub fn amount(&self) -> Centimos {
         match self {
             Self::Paid(amount) | Self::Reversed(amount) => *amount,
@@ -70,6 +82,9 @@ pub enum ExceptionKind {
     Late,
     /// Not the amount of the order, which stays pending until an operator has decided.
     Mismatch,
+    /// The amount of the order, by an id of the rail's that was of other money before: it may be the
+    /// rail's mistake, and the order stays pending until an operator has found out.
+    Reused,
     /// The order was paid before.
     Excess,
     /// Nobody knows what it is for.
@@ -78,13 +93,14 @@ pub enum ExceptionKind {
 }
 
 impl ExceptionKind {
-    pub const ALL: [Self; 5] =
-        [Self::Late, Self::Mismatch, Self::Excess, Self::Unmatched, Self::Reversal];
+    pub const ALL: [Self; 6] =
+        [Self::Late, Self::Mismatch, Self::Reused, Self::Excess, Self::Unmatched, Self::Reversal];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Late => "late",
             Self::Mismatch => "mismatch",
+            Self::Reused => "reused",
             Self::Excess => "excess",
             Self::Unmatched => "unmatched",
             Self::Reversal => "reversal",
@@ -95,11 +111,16 @@ impl ExceptionKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
+    /// Whether its order waits for an operator, who may accept it.
+    pub fn holds_order(self) -> bool {
+        matches!(self, Self::Mismatch | Self::Reused)
+    }
+
     /// What becomes of the attempt that brought the money, if one did and was not over: money that is
-    /// not the amount is held even then.
+    /// held is held even then.
     pub fn leaves(self) -> Option<AttemptState> {
         match self {
-            Self::Mismatch => Some(AttemptState::Held),
+            Self::Mismatch | Self::Reused => Some(AttemptState::Held),
             Self::Late | Self::Excess => Some(AttemptState::Accepted),
             Self::Unmatched | Self::Reversal => None,
         }
@@ -114,10 +135,10 @@ impl ExceptionKind {
     }
 
     /// What it is once the order is known to stand like this: it may have ended since the notice was
-    /// weighed, and then a wrong amount is not held for it any more.
+    /// weighed, and then nothing is held for it any more.
     pub fn weigh_again(self, status: Option<Status>) -> Self {
-        match (self, status) {
-            (Self::Mismatch, Some(settled)) if settled != Status::Pending => {
+        match status {
+            Some(settled) if self.holds_order() && settled != Status::Pending => {
                 Self::of_settled(settled)
             }
             _ => self,
@@ -138,6 +159,19 @@ pub enum Effect {
     },
     /// Old news.
     Nothing,
+}
+
+impl Effect {
+    /// The same, by an id that was of other money before: it confirms nothing by itself.
+    pub fn of_reused_id(self) -> Self {
+        match self {
+            Self::Confirm(_) => Self::Exception {
+                kind: ExceptionKind::Reused,
+                detail: "the rail's id was of other money before".into(),
+            },
+            other => other,
+        }
+    }
 }
 
 /// What the notice means for the order it is about, if there is one.

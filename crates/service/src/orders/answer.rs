@@ -3,7 +3,8 @@
 use super::settle;
 use crate::app::App;
 use crate::domain::{
-    About, AttemptState, Author, Notice, PaymentAttempt, Reason, ReferenceNumber, Word,
+    About, AttemptState, Author, ExceptionKind, Notice, PaymentAttempt, Reason, ReferenceNumber,
+    Word,
 };
 use crate::store::{Received, Stepped, StoreError};
 
@@ -22,6 +23,8 @@ pub enum AnswerError {
     NotUnknown,
     #[error("the rail answered meanwhile: look at the order again")]
     Answered,
+    #[error("it does not confirm the order ({}): see svc exception list", .0.as_str())]
+    Excepted(ExceptionKind),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -54,7 +57,10 @@ pub async fn answer(
                 word: Word::Paid(dossier.order.terms.amount.into()),
                 raw: why.as_bytes().to_vec(),
             };
-            settle(app, notice, &by.request_id).await? == Received::Confirmed
+            match settle(app, notice, &by.request_id).await? {
+                Received::Exception(kind) => return Err(AnswerError::Excepted(kind)),
+                received => received == Received::Confirmed,
+            }
         }
         Found::NotPaid => {
             let refused = attempt.refused(Reason::from_text(why), now);

@@ -73,7 +73,7 @@ impl Question {
                     word: Word::Paid(amount),
                 };
                 match settle(app, notice, "").await? {
-                    // An id the rail has used before: it does not say what became of this attempt.
+                    // It was known, and left this attempt open: it is not what became of it.
                     Received::Duplicate => app.store.step(attempt.unknown(now)).await.map(drop),
                     _ => Ok(()),
                 }

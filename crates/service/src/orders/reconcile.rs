@@ -99,7 +99,7 @@ async fn compare(
             Received::Exception(kind) => Verdict::Exception(kind),
             // Its notice came while we looked.
             Received::Duplicate => Verdict::Matched,
-            Received::Noted | Received::Changed => Verdict::Noted,
+            Received::Noted => Verdict::Noted,
         },
     };
     Ok(Finding { rail_payment_id: Some(id), order, amount, verdict })

@@ -2,9 +2,7 @@
 
 use super::{Cancelling, Landed, cancel, commit, stamp};
 use crate::app::App;
-use crate::domain::{
-    AttemptState, Author, CancelReason, ExceptionKind, Order, Reason, ReferenceNumber, Status,
-};
+use crate::domain::{AttemptState, Author, CancelReason, Order, Reason, ReferenceNumber, Status};
 use crate::store::{ExceptionFilter, ExceptionRecord, Resolved, StoreError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +21,7 @@ pub enum ResolveError {
     NotFound(i64),
     #[error("it was resolved already by {by}: {resolution}")]
     Already { by: String, resolution: String },
-    #[error("only a mismatch of a pending order can be accepted")]
+    #[error("only money that a pending order is held for can be accepted")]
     NotAcceptable,
     #[error("the order is held for it: accept it or refund it")]
     Held,
@@ -74,10 +72,8 @@ async fn find(app: &App, id: i64) -> Result<ExceptionRecord, ResolveError> {
 
 /// The pending order that waits for this decision.
 async fn held(app: &App, exception: &ExceptionRecord) -> Result<Option<Order>, StoreError> {
-    let (ExceptionKind::Mismatch, Some(reference)) = (exception.kind, &exception.reference_number)
-    else {
-        return Ok(None);
-    };
+    let held = exception.reference_number.as_ref().filter(|_| exception.kind.holds_order());
+    let Some(reference) = held else { return Ok(None) };
     let dossier = app.store.dossier(reference).await?;
     Ok(dossier.map(|d| d.order).filter(|order| order.status == Status::Pending))
 }

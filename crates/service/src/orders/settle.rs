@@ -1,19 +1,22 @@
 //! A rail says something about money: confirm the order it is for, note it, or enter it among the
-//! exceptions (spec 3). What the rail said is stored with its effect, once.
+//! exceptions (spec 3). What the rail said is stored with its effect, once. Other money under an id that
+//! the rail has used before is nobody's repetition: it is stored by a name of its own.
 
 use super::{landed, stamp};
 use crate::app::App;
-use crate::domain::{Actor, Author, Effect, Lane, Notice, Status, weigh};
-use crate::store::{Receipt, Received, StoreError};
+use crate::domain::{About, Actor, Author, Effect, Lane, Notice, Status, weigh};
+use crate::store::{Receipt, Received, Reception, StoreError, Unreceived};
 
 /// Two rails that speak at once are told one after the other; more is somebody's fault.
 const TRIES: usize = 5;
 
 pub async fn settle(app: &App, notice: Notice, request_id: &str) -> Result<Received, StoreError> {
+    let mut id_is_reused = false;
     for _ in 0..TRIES {
-        match try_settle(app, &notice, request_id).await? {
-            Received::Changed => {}
-            received => {
+        match try_settle(app, &notice, id_is_reused, request_id).await? {
+            Err(Unreceived::Changed) => {}
+            Err(Unreceived::IdReused) => id_is_reused = true,
+            Ok(received) => {
                 app.metrics.rail_notice(received);
                 app.news.tell();
                 if let Received::Exception(kind) = received {
@@ -31,7 +34,12 @@ pub async fn settle(app: &App, notice: Notice, request_id: &str) -> Result<Recei
     Err(StoreError::Unavailable("the attempt kept changing".into()))
 }
 
-async fn try_settle(app: &App, notice: &Notice, request_id: &str) -> Result<Received, StoreError> {
+async fn try_settle(
+    app: &App,
+    notice: &Notice,
+    id_is_reused: bool,
+    request_id: &str,
+) -> Result<Reception, StoreError> {
     let found = app.store.order_of(&notice.about).await?;
     let (dossier, attempt) = match found {
         Some((reference, attempt)) => (app.store.dossier(&reference).await?, attempt),
@@ -44,15 +52,21 @@ async fn try_settle(app: &App, notice: &Notice, request_id: &str) -> Result<Rece
     let request =
         Author { actor: Actor::Rail(notice.rail.clone()), request_id: request_id.to_owned() };
     let stamp = stamp(app, &request);
-    let effect = weigh(notice, dossier.map(|d| (d, attempt)), &stamp);
+    let mut notice = notice.clone();
+    let mut effect = weigh(&notice, dossier.map(|d| (d, attempt)), &stamp);
+    if id_is_reused {
+        let order = dossier.map(|d| About::Order(d.order.reference_number.clone()));
+        notice.rail_payment_id = notice.own_name(order.as_ref().unwrap_or(&notice.about));
+        effect = effect.of_reused_id();
+    }
     let lane = match &effect {
         Effect::Confirm(change) => Some(Lane::of(change.application, &change.event.webhook_url)),
         _ => None,
     };
-    let received = app
+    let reception = app
         .store
         .receive(Receipt {
-            notice: notice.clone(),
+            notice,
             application: dossier.map(|d| d.order.application),
             reference_number: dossier.map(|d| d.order.reference_number.clone()),
             attempt: attempt.map(|attempt| attempt.id.clone()),
@@ -60,8 +74,8 @@ async fn try_settle(app: &App, notice: &Notice, request_id: &str) -> Result<Rece
             stamp,
         })
         .await?;
-    if let (Received::Confirmed, Some(lane)) = (received, lane) {
+    if let (Ok(Received::Confirmed), Some(lane)) = (reception, lane) {
         landed(app, Status::Confirmed, lane);
     }
-    Ok(received)
+    Ok(reception)
 }

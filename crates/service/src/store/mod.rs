@@ -43,8 +43,8 @@ pub use outbox::{
     LEASE_MS, LaneDue, LeaseToken, OutboxStats, Recorded, Verdict, Want,
 };
 pub use paying::{
-    Due, DueWork, ExceptionFilter, ExceptionRecord, NewAttempt, Receipt, Received, Resolved,
-    Started, Stepped,
+    Due, DueWork, ExceptionFilter, ExceptionRecord, NewAttempt, Receipt, Received, Reception,
+    Resolved, Started, Stepped, Unreceived,
 };
 pub use people::{InvitationKind, NewInvitation, NewSession, Person, PersonChange};
 pub use records::{
@@ -92,6 +92,8 @@ impl Database {
     /// Two services on one SQLite file would both deliver its events: the second is refused.
     pub fn lock_for_service(&self) -> Result<ServiceLock> {
         let Self::Sqlite(path) = self else { return Ok(ServiceLock(None)) };
+        // Under one name, whatever link leads to it. A database that is still to be made has no other.
+        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
         let refused = |fault: &dyn std::fmt::Display| {
@@ -223,7 +225,11 @@ impl Store {
 
     /// The value of a setting, stored now if it had none; the first writer wins.
     pub async fn setting_or_insert(&self, key: &'static str, value: &str) -> Result<String> {
-        engine!(self.setting_or_insert(key, value))
+        let stored: Result<Option<String>> = engine!(self.setting(key));
+        match stored? {
+            Some(stored) => Ok(stored),
+            None => engine!(self.setting_or_insert(key, value)),
+        }
     }
 
     /// How far a sandbox was moved ahead of the machine's time.
@@ -305,7 +311,7 @@ impl Store {
     }
 
     /// A notice, once, and what it does, in one transaction.
-    pub async fn receive(&self, receipt: Receipt) -> Result<Received> {
+    pub async fn receive(&self, receipt: Receipt) -> Result<Reception> {
         engine!(self.receive(receipt))
     }
 

@@ -61,11 +61,31 @@ pub enum Received {
     Exception(ExceptionKind),
     /// The same news again.
     Duplicate,
-    /// The attempt moved on meanwhile: nothing was stored, look again.
-    Changed,
 }
 
+/// Why nothing was stored of a notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreceived {
+    /// The attempt moved on meanwhile: look again.
+    Changed,
+    /// The rail's id is of other money.
+    IdReused,
+}
+
+pub type Reception = std::result::Result<Received, Unreceived>;
+
 impl Receipt {
+    /// Whether what was stored under the same id and kind is the same news. An order that was not known
+    /// then, or is not any more, says nothing.
+    pub(super) fn repeats(&self, amount: i64, reference_number: Option<&str>) -> bool {
+        let same_order = match (&self.reference_number, reference_number) {
+            (Some(ours), Some(stored)) => ours.as_str() == stored,
+            _ => true,
+        };
+        let word = &self.notice.word;
+        !word.is_of_money() || amount == word.amount().get() && same_order
+    }
+
     /// What was stored for it, when the call that did so is repeated.
     pub(super) fn as_stored(&self, outcome: &str, exception: Option<&str>) -> Received {
         match (&self.effect, exception.and_then(ExceptionKind::from_text)) {

@@ -19,6 +19,7 @@ const AT_ONCE: usize = 50;
 on_both_engines! {
     every_notice_of_a_long_stream_is_accounted_for,
     a_notice_about_nobody_that_comes_often_at_once_is_new_once,
+    one_id_for_two_orders_at_once_confirms_one_of_them,
 }
 
 async fn every_notice_of_a_long_stream_is_accounted_for(database: TestDatabase) {
@@ -89,6 +90,26 @@ async fn a_notice_about_nobody_that_comes_often_at_once_is_new_once(database: Te
     assert_eq!(again as usize, ROUNDS * (TIMES - 1));
 }
 
+/// Nor here.
+async fn one_id_for_two_orders_at_once_confirms_one_of_them(database: TestDatabase) {
+    const ROUNDS: usize = 50;
+    let (here, there) = two_nodes(&database).await;
+    for round in 0..ROUNDS {
+        let mut arriving = JoinSet::new();
+        for (side, node) in [&here, &there].into_iter().enumerate() {
+            let order = create(node, 2 * round + side).await;
+            let (node, notice) = (node.clone(), another(payment_of(&order), round));
+            arriving.spawn(async move { orders::settle(&node, notice, "").await.unwrap() });
+        }
+        let mut received: Vec<_> = arriving.join_all().await.into_iter().map(name).collect();
+        received.sort_unstable();
+        assert_eq!(received, ["confirmed", "reused"], "round {round}");
+    }
+    assert_eq!(database.count("receipts").await, 2 * ROUNDS as i64);
+    assert_eq!(database.count("exceptions").await, ROUNDS as i64);
+    assert_eq!(database.count("orders where status = 'CON'").await, ROUNDS as i64);
+}
+
 struct Stream {
     dice: Dice,
     sent: Vec<Notice>,
@@ -157,6 +178,6 @@ fn name(received: Received) -> &'static str {
         Received::Confirmed => "confirmed",
         Received::Duplicate => "duplicate",
         Received::Exception(kind) => kind.as_str(),
-        Received::Noted | Received::Changed => "neither money nor an exception",
+        Received::Noted => "neither money nor an exception",
     }
 }

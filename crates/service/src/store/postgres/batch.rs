@@ -166,7 +166,7 @@ impl From<OnPurpose> for Fault {
 }
 
 impl Fault {
-    /// Worth another try at once: a deadlock, a serialisation failure, a connection that died.
+    /// Worth another try at once: a deadlock, a race, a serialisation failure, a connection that died.
     fn is_passing(&self) -> bool {
         match self {
             Self::Sql(fault) => {
@@ -181,6 +181,7 @@ impl Fault {
                         )
                     )
             }
+            Self::Raced => true,
             Self::Pool(_) | Self::Store(_) => false,
         }
     }

@@ -11,6 +11,7 @@ mod orders;
 mod outbox;
 mod paying;
 mod portable;
+mod receipts;
 mod settling;
 mod visits;
 
@@ -171,6 +172,8 @@ enum Fault {
     Sql(tokio_postgres::Error),
     Pool(String),
     Store(StoreError),
+    /// Another node stored first what this one was about to: it is seen at the next try.
+    Raced,
 }
 
 impl From<tokio_postgres::Error> for Fault {
@@ -197,6 +200,7 @@ impl From<Fault> for StoreError {
             Fault::Sql(fault) => Self::Unavailable(chain(&fault)),
             Fault::Pool(reason) => Self::Unavailable(reason),
             Fault::Store(fault) => fault,
+            Fault::Raced => Self::Unavailable("other nodes were quicker each time".into()),
         }
     }
 }

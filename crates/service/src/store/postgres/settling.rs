@@ -9,16 +9,19 @@ use deadpool_postgres::{Client, GenericClient};
 
 use super::batch::{Batch, column};
 use super::exceptions::resolve;
-use super::paying::{Param, change, free_references, lock_order, many, one, step, withdraw};
+use super::paying::{change, free_references, lock_order, many, step, withdraw};
+use super::receipts::{self, Key, StoredReceipt, key};
 use super::{Fault, Postgres};
 use crate::domain::{
     AttemptId, AttemptState, Change, Effect, ExceptionKind, Lane, ReferenceNumber, Status, Step,
 };
 use crate::store::paying::{APPLIED, EXCEPTION, UNSETTLED, free_at_ms};
 use crate::store::records::read_status;
-use crate::store::{Committed, Receipt, Received, Resolved, Result, Stepped, StoreError};
+use crate::store::{
+    Committed, Receipt, Received, Reception, Resolved, Result, Stepped, StoreError, Unreceived,
+};
 
-type Told<T> = std::result::Result<T, Fault>;
+pub(super) type Told<T> = std::result::Result<T, Fault>;
 
 impl Postgres {
     pub(in crate::store) async fn commit(&self, change: Change) -> Result<Committed> {
@@ -28,39 +31,32 @@ impl Postgres {
         }
     }
 
-    pub(in crate::store) async fn receive(&self, receipt: Receipt) -> Result<Received> {
+    pub(in crate::store) async fn receive(&self, receipt: Receipt) -> Result<Reception> {
         if let Effect::Step(change) = &receipt.effect {
             return self.receive_step(&receipt, change).await;
         }
         match self.settlements.run(Settlement::Receive(Box::new(receipt))).await?? {
-            Outcome::Received(received) => Ok(received),
+            Outcome::Received(reception) => Ok(reception),
             Outcome::Committed(_) => Err(StoreError::Corrupt("a notice became a change".into())),
         }
     }
 
     /// News of an attempt, alone: whether it still applies is known only when it is written.
-    async fn receive_step(&self, receipt: &Receipt, change: &Step) -> Result<Received> {
+    async fn receive_step(&self, receipt: &Receipt, change: &Step) -> Result<Reception> {
         let mut db = self.client().await?;
         let transaction = db.transaction().await.map_err(Fault::from)?;
         lock_order(&transaction, &change.reference_number).await?;
-        insert_receipts(&transaction, &[(receipt, APPLIED)]).await?;
-        let ours = "select call_id from receipts
-                    where rail = $1 and rail_payment_id = $2 and kind = $3";
-        let notice = &receipt.notice;
-        let key: [&Param<'_>; 3] = [&notice.rail, &notice.rail_payment_id, &notice.word.kind()];
-        let stored = one(&transaction, ours, &key).await?;
-        let call_id = receipt.stamp.event_id.as_str();
-        if stored.is_none_or(|row| row.get::<_, &str>(0) != call_id) {
-            count_duplicates(&transaction, &[receipt]).await?;
+        if !receipts::insert(&transaction, &[(receipt, APPLIED)]).await? {
+            receipts::count_duplicates(&transaction, &[receipt]).await?;
             transaction.commit().await.map_err(Fault::from)?;
-            return Ok(Received::Duplicate);
+            return Ok(Ok(Received::Duplicate));
         }
         if !matches!(step(&transaction, change).await?, Stepped::Done { .. }) {
             // Dropped with all it wrote.
-            return Ok(Received::Changed);
+            return Ok(Err(Unreceived::Changed));
         }
         transaction.commit().await.map_err(Fault::from)?;
-        Ok(Received::Noted)
+        Ok(Ok(Received::Noted))
     }
 }
 
@@ -71,7 +67,7 @@ pub(super) enum Settlement {
 
 pub(super) enum Outcome {
     Committed(Committed),
-    Received(Received),
+    Received(Reception),
 }
 
 impl Settlement {
@@ -79,6 +75,13 @@ impl Settlement {
         match self {
             Self::Commit(change) => Some(&change.reference_number),
             Self::Receive(receipt) => receipt.reference_number.as_ref(),
+        }
+    }
+
+    fn receipt(&self) -> Option<&Receipt> {
+        match self {
+            Self::Commit(_) => None,
+            Self::Receive(receipt) => Some(receipt),
         }
     }
 
@@ -123,22 +126,11 @@ struct Books<'a> {
     acceptable: HashSet<i64>,
     /// Events stored before: changes of this very batch, when it is repeated.
     stored_events: HashSet<String>,
-    receipts: HashMap<(String, String, String), StoredReceipt>,
+    receipts: HashMap<Key, StoredReceipt>,
     settled: Vec<&'a Change>,
     exceptions: Vec<(&'a Receipt, ExceptionKind, String)>,
     received: Vec<(&'a Receipt, &'static str)>,
     duplicates: Vec<&'a Receipt>,
-}
-
-struct StoredReceipt {
-    call_id: String,
-    outcome: String,
-    exception: Option<String>,
-}
-
-fn key(receipt: &Receipt) -> (String, String, String) {
-    let notice = &receipt.notice;
-    (notice.rail.clone(), notice.rail_payment_id.clone(), notice.word.kind().to_owned())
 }
 
 impl<'a> Books<'a> {
@@ -171,7 +163,10 @@ impl<'a> Books<'a> {
             let rows = many(db, "select id from outbox where id = any($1)", &[&lost]).await?;
             books.stored_events = rows.iter().map(|row| row.get(0)).collect();
         }
-        books.read_receipts(db, items).await?;
+        let received: Vec<&Receipt> = items.iter().filter_map(Settlement::receipt).collect();
+        if !received.is_empty() {
+            books.receipts = receipts::stored(db, &received).await?;
+        }
         Ok(books)
     }
 
@@ -180,58 +175,6 @@ impl<'a> Books<'a> {
         let Settlement::Commit(change) = item else { return None };
         let status = self.status.get(change.reference_number.as_str())?;
         (*status != Status::Pending).then(|| change.event.id.as_str())
-    }
-
-    async fn read_receipts(
-        &mut self,
-        db: &impl GenericClient,
-        items: &'a [Settlement],
-    ) -> Told<()> {
-        let given: Vec<&Receipt> = items
-            .iter()
-            .filter_map(|item| match item {
-                Settlement::Receive(receipt) => Some(&**receipt),
-                Settlement::Commit(_) => None,
-            })
-            .collect();
-        if given.is_empty() {
-            return Ok(());
-        }
-        // The lock on its order keeps a notice from being received twice at once; one about no order that
-        // we know is held by its name, in the same sequence by everybody.
-        let strangers: Vec<&str> = given
-            .iter()
-            .filter(|receipt| receipt.reference_number.is_none())
-            .map(|receipt| receipt.notice.rail_payment_id.as_str())
-            .collect();
-        if !strangers.is_empty() {
-            let hold = "select pg_advisory_xact_lock(name) from
-                (select distinct hashtextextended(id, 0) as name from unnest($1::text[]) id
-                 order by name) t";
-            many(db, hold, &[&strangers]).await?;
-        }
-        let sql = "select r.rail, r.rail_payment_id, r.kind, r.call_id, r.outcome, e.kind
-                   from unnest($1::text[], $2::text[], $3::text[]) as t (rail, id, kind)
-                   join receipts r on r.rail = t.rail and r.rail_payment_id = t.id
-                       and r.kind = t.kind
-                   left join exceptions e on e.rail = r.rail
-                       and e.rail_payment_id = r.rail_payment_id and e.notice = r.kind";
-        let rows = many(
-            db,
-            sql,
-            &[
-                &column(&given, |r| r.notice.rail.as_str()),
-                &column(&given, |r| r.notice.rail_payment_id.as_str()),
-                &column(&given, |r| r.notice.word.kind()),
-            ],
-        )
-        .await?;
-        for row in rows {
-            let stored =
-                StoredReceipt { call_id: row.get(3), outcome: row.get(4), exception: row.get(5) };
-            self.receipts.insert((row.get(0), row.get(1), row.get(2)), stored);
-        }
-        Ok(())
     }
 
     fn commit(&mut self, change: &'a Change) -> Result<Committed> {
@@ -255,14 +198,17 @@ impl<'a> Books<'a> {
         Ok(Committed::Done)
     }
 
-    fn receive(&mut self, receipt: &'a Receipt) -> Result<Received> {
+    fn receive(&mut self, receipt: &'a Receipt) -> Result<Reception> {
         let call_id = receipt.stamp.event_id.as_str();
         if let Some(stored) = self.receipts.get(&key(receipt)) {
             if stored.call_id == call_id {
-                return Ok(receipt.as_stored(&stored.outcome, stored.exception.as_deref()));
+                return Ok(Ok(receipt.as_stored(&stored.outcome, stored.exception.as_deref())));
+            }
+            if !receipt.repeats(stored.amount_centimos, stored.reference_number.as_deref()) {
+                return Ok(Err(Unreceived::IdReused));
             }
             self.duplicates.push(receipt);
-            return Ok(Received::Duplicate);
+            return Ok(Ok(Received::Duplicate));
         }
         let received = match &receipt.effect {
             Effect::Confirm(change) => match self.commit(change)? {
@@ -287,10 +233,15 @@ impl<'a> Books<'a> {
             _ => APPLIED,
         };
         self.received.push((receipt, outcome));
-        let stored =
-            StoredReceipt { call_id: String::new(), outcome: outcome.into(), exception: None };
+        let stored = StoredReceipt {
+            call_id: String::new(),
+            outcome: outcome.into(),
+            exception: None,
+            amount_centimos: receipt.notice.word.amount().get(),
+            reference_number: receipt.reference_number.as_ref().map(|r| r.as_str().to_owned()),
+        };
         self.receipts.insert(key(receipt), stored);
-        Ok(received)
+        Ok(Ok(received))
     }
 
     fn except(&mut self, receipt: &'a Receipt, kind: ExceptionKind, detail: String) -> Received {
@@ -310,10 +261,10 @@ impl<'a> Books<'a> {
             insert_exceptions(db, &self.exceptions).await?;
         }
         if !self.received.is_empty() {
-            insert_receipts(db, &self.received).await?;
+            receipts::insert(db, &self.received).await?.then_some(()).ok_or(Fault::Raced)?;
         }
         if !self.duplicates.is_empty() {
-            count_duplicates(db, &self.duplicates).await?;
+            receipts::count_duplicates(db, &self.duplicates).await?;
         }
         Ok(())
     }
@@ -437,50 +388,4 @@ async fn insert_exceptions(
         }
     }
     Ok(())
-}
-
-async fn insert_receipts(
-    db: &impl GenericClient,
-    received: &[(&Receipt, &'static str)],
-) -> Told<()> {
-    change(
-        db,
-        "insert into receipts (rail, rail_payment_id, kind, attempt_id, reference_number,
-             amount_centimos, outcome, raw, call_id, received_at_ms)
-         select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[],
-             $6::bigint[], $7::text[], $8::bytea[], $9::text[], $10::bigint[])
-         on conflict do nothing",
-        &[
-            &column(received, |(r, _)| r.notice.rail.as_str()),
-            &column(received, |(r, _)| r.notice.rail_payment_id.as_str()),
-            &column(received, |(r, _)| r.notice.word.kind()),
-            &column(received, |(r, _)| r.attempt.as_ref().map(AttemptId::as_str)),
-            &column(received, |(r, _)| r.reference_number.as_ref().map(ReferenceNumber::as_str)),
-            &column(received, |(r, _)| r.notice.word.amount().get()),
-            &column(received, |(_, outcome)| *outcome),
-            &column(received, |(r, _)| r.notice.raw.as_slice()),
-            &column(received, |(r, _)| r.stamp.event_id.as_str()),
-            &column(received, |(r, _)| r.stamp.at.as_millisecond()),
-        ],
-    )
-    .await
-    .map(drop)
-}
-
-async fn count_duplicates(db: &impl GenericClient, again: &[&Receipt]) -> Told<()> {
-    change(
-        db,
-        "update receipts r set duplicates = duplicates + t.count
-         from (select rail, id, kind, count(*) as count
-               from unnest($1::text[], $2::text[], $3::text[]) as g (rail, id, kind)
-               group by rail, id, kind) as t
-         where r.rail = t.rail and r.rail_payment_id = t.id and r.kind = t.kind",
-        &[
-            &column(again, |r| r.notice.rail.as_str()),
-            &column(again, |r| r.notice.rail_payment_id.as_str()),
-            &column(again, |r| r.notice.word.kind()),
-        ],
-    )
-    .await
-    .map(drop)
 }

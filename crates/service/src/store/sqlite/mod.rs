@@ -265,7 +265,8 @@ fn check_pages(db: &Connection, path: &Path) -> Result<()> {
     )))
 }
 
-/// Two processes may start together on a new file: the loser finds the winner's tables and goes on.
+/// All in one transaction with the note of it: a step that was taken and not noted could not be taken again.
+/// Two processes may start together: the loser finds the winner's tables, looks again and goes on.
 fn migrate(db: &mut Connection) -> Result<()> {
     const TRIES: usize = 5;
     // Where rows are older than the column, a migration fills it in.
@@ -274,7 +275,7 @@ fn migrate(db: &mut Connection) -> Result<()> {
         .map_err(|fault| error(&fault))?;
     let mut last = String::new();
     for _ in 0..TRIES {
-        match migrations::migrations::runner().run(db) {
+        match migrations::migrations::runner().set_grouped(true).run(db) {
             Ok(_) => return Ok(()),
             Err(fault) => last = fault.to_string(),
         }
@@ -338,6 +339,22 @@ mod tests {
     use super::order_ids::IdKey;
     use super::*;
     use crate::domain::ApplicationId;
+
+    #[test]
+    fn a_migration_that_is_cut_off_is_done_by_the_next_start() {
+        const COMMITS: usize = 40;
+        for last in 0..COMMITS {
+            let mut db = Connection::open_in_memory().unwrap();
+            let mut left = last;
+            let hook = move || {
+                let cut = left == 0;
+                left = left.wrapping_sub(1);
+                cut
+            };
+            db.commit_hook(Some(hook)).unwrap();
+            migrate(&mut db).unwrap_or_else(|fault| panic!("cut at commit {last}: {fault}"));
+        }
+    }
 
     #[test]
     fn orders_of_an_older_version_stay_as_they_were_and_are_found_by_their_ids() {

@@ -15,7 +15,7 @@ use super::{execute, row, rows};
 use crate::domain::ApplicationId;
 use crate::store::Result;
 
-/// Ids that wait for the table: some megabytes of memory, and at a start some hundred milliseconds.
+/// Ids that wait for the table: some megabytes of memory. A start reads up to four times as many.
 pub(super) const WAITING_MAX: usize = 65_536;
 /// Ids that one commit puts into the table at most, so that nobody waits long for it.
 const LOT_MAX: usize = 2_048;
@@ -51,37 +51,82 @@ pub(super) struct OrderIds {
 /// What the table lacks.
 struct Waiting {
     orders: BTreeMap<IdKey, OrderId>,
-    /// The newest order that is here or in the table, and the newest at the last commit.
+    /// The newest order that is here or in the table.
     newest: OrderId,
-    newest_stored: OrderId,
-    round: Round,
+    filled: Filled,
+    /// What the writer goes back to if its transaction is taken back.
+    newest_before: Option<OrderId>,
     /// Put into the table by a transaction whose end is not known yet.
     lot: Option<Lot>,
 }
 
-/// From the lowest hash to the highest, again and again. After a round the table has every order that was
-/// there when it began.
+/// How far the table is filled, from the lowest hash to the highest, again and again; stored with each lot,
+/// so that the next life goes on from there.
 #[derive(Clone, Copy)]
-struct Round {
+struct Filled {
+    /// It has every order up to this one.
+    until: OrderId,
+    /// The newest order when this round began, and the last key that was put into the table since. Of the
+    /// orders up to the one it has all up to the other.
     began_with: OrderId,
-    /// The last that was put into the table.
     at: Option<IdKey>,
+}
+
+impl Filled {
+    fn has(&self, key: &IdKey, order: OrderId) -> bool {
+        order <= self.until || order <= self.began_with && self.at.is_some_and(|at| *key <= at)
+    }
 }
 
 struct Lot {
     keys: Vec<IdKey>,
-    then: Round,
+    then: Filled,
+}
+
+/// What was known at some moment.
+struct Known {
+    newest: OrderId,
+    filled: Filled,
+}
+
+impl Known {
+    fn unknown(&self, db: &Connection) -> Result<Unknown> {
+        let sql = "select id, application_id, external_transaction_id from orders where id > ?1
+                   order by id";
+        let read = |row: &Row<'_>| {
+            let id = row.get_ref(2)?.as_str()?;
+            Ok((IdKey::new(ApplicationId(row.get(1)?), id), row.get(0)?))
+        };
+        let mut orders: Vec<(IdKey, OrderId)> = rows(db, sql, [self.newest], read)?;
+        let newest = orders.last().map_or(self.newest, |(_, order)| *order);
+        orders.retain(|(key, order)| !self.filled.has(key, *order));
+        Ok(Unknown { after: self.newest, newest, orders })
+    }
+}
+
+/// Orders that somebody else stored, or a life before this one.
+struct Unknown {
+    after: OrderId,
+    newest: OrderId,
+    /// Those that are not in the table.
+    orders: Vec<(IdKey, OrderId)>,
 }
 
 impl OrderIds {
     pub(super) fn open(db: &Connection, waiting_max: usize) -> Result<Self> {
-        let sql = "select cast(value as integer) from settings where key = 'order_ids_until'";
-        let until = row(db, sql, [], |row| row.get(0))?.unwrap_or(0);
+        let sql = "select until, began_with, at_hash, at_application from order_ids_filled";
+        let read = |row: &Row<'_>| {
+            let (hash, application) = (row.get::<_, Option<_>>(2)?, row.get::<_, Option<_>>(3)?);
+            let at = hash.zip(application).map(|(hash, application)| IdKey { hash, application });
+            Ok(Filled { until: row.get(0)?, began_with: row.get(1)?, at })
+        };
+        let nothing = Filled { until: 0, began_with: 0, at: None };
+        let filled = row(db, sql, [], read)?.unwrap_or(nothing);
         let waiting = Waiting {
             orders: BTreeMap::new(),
-            newest: until,
-            newest_stored: until,
-            round: Round { began_with: until, at: None },
+            newest: filled.until,
+            filled,
+            newest_before: None,
             lot: None,
         };
         Ok(Self { waiting: RwLock::new(waiting), waiting_max })
@@ -97,12 +142,8 @@ impl OrderIds {
         if let Some(found) = read(self.waiting(key))? {
             return Ok(Some(found));
         }
-        // Another process may have stored it.
         self.catch_up(db)?;
-        match self.waiting(key) {
-            Some(order) => read(Some(order)),
-            None => Ok(None),
-        }
+        read(self.waiting(key))
     }
 
     /// The order with this id, for the writer: it has caught up, and nobody else writes.
@@ -134,17 +175,35 @@ impl OrderIds {
 
     /// Orders that somebody else stored since, or that a life before this one did.
     pub(super) fn catch_up(&self, db: &Connection) -> Result<()> {
-        let newest = self.read().newest;
-        let sql = "select id, application_id, external_transaction_id from orders where id > ?1";
-        let read = |row: &Row<'_>| {
-            let id = row.get_ref(2)?.as_str()?;
-            Ok((IdKey::new(ApplicationId(row.get(1)?), id), row.get(0)?))
-        };
-        let unknown: Vec<(IdKey, OrderId)> = rows(db, sql, [newest], read)?;
-        let Some((_, newest)) = unknown.last().copied() else { return Ok(()) };
+        while !self.learn(self.known().unknown(db)?) {}
+        Ok(())
+    }
+
+    fn known(&self) -> Known {
+        let waiting = self.read();
+        Known { newest: waiting.newest, filled: waiting.filled }
+    }
+
+    /// False if the writer has taken back orders since: others may have their numbers now, and they are not
+    /// among these.
+    fn learn(&self, unknown: Unknown) -> bool {
+        if unknown.newest == unknown.after {
+            return true;
+        }
         let mut waiting = self.write();
-        waiting.orders.extend(unknown);
-        waiting.newest = waiting.newest.max(newest);
+        if waiting.newest < unknown.after {
+            return false;
+        }
+        waiting.orders.extend(unknown.orders);
+        waiting.newest = waiting.newest.max(unknown.newest);
+        true
+    }
+
+    /// The writer's transaction has begun: nobody else stores anything until it ends.
+    pub(super) fn begun(&self, db: &Connection) -> Result<()> {
+        self.catch_up(db)?;
+        let mut waiting = self.write();
+        waiting.newest_before = Some(waiting.newest);
         Ok(())
     }
 
@@ -162,11 +221,13 @@ impl OrderIds {
         if surplus < LOT_MIN.min(self.waiting_max) {
             return Ok(());
         }
-        let Round { began_with, at } = waiting.round;
-        let after = at.map_or(Unbounded, Excluded);
-        let range = waiting.orders.range((after, Unbounded));
+        let filled = waiting.filled;
+        let range = waiting.orders.range((filled.at.map_or(Unbounded, Excluded), Unbounded));
         let lot: Vec<_> = range.take(surplus.min(LOT_MAX)).map(|(key, id)| (*key, *id)).collect();
-        let newest = waiting.newest;
+        let then = match lot.last() {
+            Some((key, _)) => Filled { at: Some(*key), ..filled },
+            None => Filled { until: filled.began_with, began_with: waiting.newest, at: None },
+        };
         drop(waiting);
 
         let sql = "insert into order_ids (id_hash, application_id, order_id) values (?1, ?2, ?3)
@@ -174,14 +235,11 @@ impl OrderIds {
         for (key, order) in &lot {
             execute(db, sql, params![key.hash, key.application, order])?;
         }
-        let then = match lot.last() {
-            Some((key, _)) => Round { began_with, at: Some(*key) },
-            None => {
-                let sql = "update settings set value = ?1 where key = 'order_ids_until'";
-                execute(db, sql, [began_with.to_string()])?;
-                Round { began_with: newest, at: None }
-            }
-        };
+        let sql = "insert or replace into order_ids_filled
+                       (only, until, began_with, at_hash, at_application)
+                   values (1, ?1, ?2, ?3, ?4)";
+        let (hash, application) = then.at.map(|at| (at.hash, at.application)).unzip();
+        execute(db, sql, params![then.until, then.began_with, hash, application])?;
         let keys = lot.into_iter().map(|(key, _)| key).collect();
         self.write().lot = Some(Lot { keys, then });
         Ok(())
@@ -189,21 +247,22 @@ impl OrderIds {
 
     pub(super) fn committed(&self) {
         let mut waiting = self.write();
-        waiting.newest_stored = waiting.newest;
+        waiting.newest_before = None;
         if let Some(Lot { keys, then }) = waiting.lot.take() {
             for key in keys {
                 waiting.orders.remove(&key);
             }
-            waiting.round = then;
+            waiting.filled = then;
         }
     }
 
+    /// Nothing, if none had begun.
     pub(super) fn rolled_back(&self) {
         let mut waiting = self.write();
-        let stored = waiting.newest_stored;
+        let Some(before) = waiting.newest_before.take() else { return };
         waiting.lot = None;
-        waiting.newest = stored;
-        waiting.orders.retain(|_, order| *order <= stored);
+        waiting.newest = before;
+        waiting.orders.retain(|_, order| *order <= before);
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Waiting> {
@@ -271,24 +330,28 @@ mod tests {
         }
 
         /// As the writer does; true for those that were new.
-        fn store(&self, batch: &[u8], keep: bool) -> Vec<bool> {
+        fn begin_and_add(&self, batch: &[u8]) -> Vec<bool> {
             self.db.execute_batch("begin immediate").unwrap();
-            self.ids.catch_up(&self.db).unwrap();
-            let stored = batch.iter().map(|id| self.add(*id)).collect();
+            self.ids.begun(&self.db).unwrap();
+            let new = batch.iter().map(|id| self.add(*id)).collect();
             self.ids.put_away(&self.db).unwrap();
-            if keep {
-                self.db.execute_batch("commit").unwrap();
-                self.ids.committed();
-            } else {
-                self.ids.rolled_back();
-                self.db.execute_batch("rollback").unwrap();
-            }
-            stored
+            new
+        }
+
+        fn commit(&self) {
+            self.db.execute_batch("commit").unwrap();
+            self.ids.committed();
+        }
+
+        fn roll_back(&self) {
+            self.ids.rolled_back();
+            self.db.execute_batch("rollback").unwrap();
         }
 
         fn stores(&self, batch: &[u8], stored: &mut BTreeSet<u8>) {
             let new: Vec<bool> = batch.iter().map(|id| stored.insert(*id)).collect();
-            assert_eq!(self.store(batch, true), new, "{batch:?}");
+            assert_eq!(self.begin_and_add(batch), new, "{batch:?}");
+            self.commit();
         }
 
         fn add(&self, id: u8) -> bool {
@@ -339,6 +402,10 @@ mod tests {
     enum Step {
         Commit(Vec<u8>),
         RollBack(Vec<u8>),
+        /// The same, and a reader that looks for news meanwhile brings them later.
+        RollBackWhileRead(Vec<u8>),
+        Read,
+        Learn,
         ByAnother(Vec<u8>),
         Restart,
     }
@@ -348,13 +415,16 @@ mod tests {
         prop_oneof![
             6 => batch().prop_map(Step::Commit),
             2 => batch().prop_map(Step::RollBack),
+            2 => batch().prop_map(Step::RollBackWhileRead),
+            1 => Just(Step::Read),
+            2 => Just(Step::Learn),
             2 => batch().prop_map(Step::ByAnother),
             1 => Just(Step::Restart),
         ]
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(24))]
+        #![proptest_config(ProptestConfig::with_cases(48))]
 
         #[test]
         fn an_id_is_of_one_order_whoever_stored_it_and_whatever_was_taken_back(
@@ -363,13 +433,28 @@ mod tests {
             let place = Place::new();
             let path = place.database();
             let (mut life, another) = (Life::begin(&path), Life::begin(&path));
+            let reader = connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
             let mut stored = BTreeSet::new();
+            let mut known = None;
             for step in steps {
                 match step {
                     Step::Commit(batch) => life.stores(&batch, &mut stored),
                     Step::ByAnother(batch) => another.stores(&batch, &mut stored),
-                    Step::RollBack(batch) => drop(life.store(&batch, false)),
-                    Step::Restart => life = Life::begin(&path),
+                    Step::RollBack(batch) => {
+                        life.begin_and_add(&batch);
+                        life.roll_back();
+                    }
+                    Step::RollBackWhileRead(batch) => {
+                        life.begin_and_add(&batch);
+                        known = Some(life.ids.known());
+                        life.roll_back();
+                    }
+                    Step::Read => known = Some(life.ids.known()),
+                    Step::Learn => {
+                        let unknown = known.take().map(|known| known.unknown(&reader).unwrap());
+                        unknown.map(|unknown| life.ids.learn(unknown));
+                    }
+                    Step::Restart => (life, known) = (Life::begin(&path), None),
                 }
             }
             life.knows_exactly(&stored);
@@ -385,7 +470,8 @@ mod tests {
         let life = Life::begin(&path);
         let all = BTreeSet::from_iter(0..=u8::MAX);
         for id in &all {
-            life.store(&[*id], true);
+            life.begin_and_add(&[*id]);
+            life.commit();
             assert!(life.ids.read().orders.len() <= 2 * FEW, "after {id}");
         }
         let next = Life::begin(&path);
@@ -393,5 +479,19 @@ mod tests {
         let read = next.ids.read().orders.len();
         assert!(read <= 8 * FEW, "{read} of {} orders were read", all.len());
         next.knows_exactly(&all);
+    }
+
+    /// Each of them too short for a round.
+    #[test]
+    fn many_short_lives_read_no_more_than_one_long_one() {
+        let place = Place::new();
+        let mut all = BTreeSet::new();
+        for id in 0..=u8::MAX {
+            let life = Life::begin(&place.database());
+            life.stores(&[id], &mut all);
+            let known = life.ids.read().orders.len();
+            assert!(known <= 8 * FEW, "{known} at the end of life {id}");
+        }
+        Life::begin(&place.database()).knows_exactly(&all);
     }
 }

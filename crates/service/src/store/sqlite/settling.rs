@@ -8,14 +8,16 @@ use super::paying::{free_references, status, step, withdraw};
 use super::{Sqlite, execute, row};
 use crate::domain::{AttemptId, Change, Effect, ExceptionKind, ReferenceNumber, Status};
 use crate::store::paying::{APPLIED, EXCEPTION, UNSETTLED};
-use crate::store::{Committed, Receipt, Received, Resolved, Result, Stepped, StoreError};
+use crate::store::{
+    Committed, Receipt, Received, Reception, Resolved, Result, Stepped, StoreError, Unreceived,
+};
 
 impl Sqlite {
     pub(in crate::store) async fn commit(&self, change: Change) -> Result<Committed> {
         self.writer.run_compound(move |db| commit(db, &change)).await
     }
 
-    pub(in crate::store) async fn receive(&self, receipt: Receipt) -> Result<Received> {
+    pub(in crate::store) async fn receive(&self, receipt: Receipt) -> Result<Reception> {
         self.writer.run_compound(move |db| receive(db, &receipt)).await
     }
 }
@@ -95,16 +97,22 @@ fn close_attempts(db: &Connection, change: &Change) -> Result<()> {
     Ok(())
 }
 
-fn receive(db: &Connection, receipt: &Receipt) -> Result<Received> {
+fn receive(db: &Connection, receipt: &Receipt) -> Result<Reception> {
     let notice = &receipt.notice;
-    let again = execute(
+    let stored = row(
         db,
-        "update receipts set duplicates = duplicates + 1
+        "select rowid, amount_centimos, reference_number from receipts
          where rail = ?1 and rail_payment_id = ?2 and kind = ?3",
         [notice.rail.as_str(), &notice.rail_payment_id, notice.word.kind()],
+        |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get::<_, Option<String>>(2)?)),
     )?;
-    if again == 1 {
-        return Ok(Received::Duplicate);
+    if let Some((rowid, amount, reference)) = stored {
+        if !receipt.repeats(amount, reference.as_deref()) {
+            return Ok(Err(Unreceived::IdReused));
+        }
+        let sql = "update receipts set duplicates = duplicates + 1 where rowid = ?1";
+        execute(db, sql, [rowid])?;
+        return Ok(Ok(Received::Duplicate));
     }
     let received = match &receipt.effect {
         Effect::Confirm(change) => match commit(db, change)? {
@@ -120,7 +128,7 @@ fn receive(db: &Connection, receipt: &Receipt) -> Result<Received> {
         Effect::Step(change) => match step(db, change)? {
             Stepped::Done { .. } => Received::Noted,
             // Nothing is written yet.
-            Stepped::Lost | Stepped::ReferenceTaken => return Ok(Received::Changed),
+            Stepped::Lost | Stepped::ReferenceTaken => return Ok(Err(Unreceived::Changed)),
         },
         Effect::Exception { kind, detail } => {
             let status = match &receipt.reference_number {
@@ -153,7 +161,7 @@ fn receive(db: &Connection, receipt: &Receipt) -> Result<Received> {
             receipt.stamp.at.as_millisecond(),
         ],
     )?;
-    Ok(received)
+    Ok(Ok(received))
 }
 
 fn except(

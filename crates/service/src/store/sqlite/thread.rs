@@ -208,8 +208,10 @@ fn commit_together(
 
 /// Whether it was committed; if not, one more member has failed and the others stand to be repeated.
 fn try_together(db: &Connection, ids: &OrderIds, batch: &mut [Box<dyn Member>]) -> Result<bool> {
-    step(db, "begin immediate")?;
+    // What is to be learnt after a start is much, and not for others to wait for.
     ids.catch_up(db)?;
+    step(db, "begin immediate")?;
+    ids.begun(db)?;
     for member in batch {
         if member.is_compound() && member.has_failed() {
             continue;

@@ -17,6 +17,7 @@ on_both_engines! {
     a_held_order_is_not_paid_another_way,
     a_cancel_of_a_held_order_waits_for_the_operator,
     the_full_amount_still_confirms_a_held_order,
+    other_money_by_an_id_of_the_rails_that_was_used_before_is_held,
 }
 
 /// An order held for one kwanza less, and its entry in the ledger.
@@ -178,6 +179,43 @@ async fn the_full_amount_still_confirms_a_held_order(database: TestDatabase) {
     resolve(&paying, id, Resolution::Refund).await.unwrap();
     assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
     paying.accounted_for(2).await;
+}
+
+async fn other_money_by_an_id_of_the_rails_that_was_used_before_is_held(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let mut orders_paid = Vec::new();
+    for id in ["order_1", "order_2"] {
+        let order = paying.order(id, 15_000).await;
+        paying.pay(&order, &reference(60)).await;
+        let attempt = paying.last_attempt(&order).await;
+        orders_paid.push((order, attempt));
+    }
+    let [(first, by_first), (second, by_second)] = &orders_paid[..] else { unreachable!() };
+    let full = Word::Paid(Centimos::new(1_500_000));
+    let more = Word::Paid(Centimos::new(1_500_100));
+    let back = |centimos| Word::Reversed(Centimos::new(centimos));
+    for (attempt, word, expected) in [
+        (by_first, full.clone(), Received::Confirmed),
+        (by_second, full.clone(), Received::Exception(ExceptionKind::Reused)),
+        (by_first, more.clone(), Received::Exception(ExceptionKind::Excess)),
+        (by_first, back(500_000), Received::Exception(ExceptionKind::Reversal)),
+        (by_first, back(1_000_000), Received::Exception(ExceptionKind::Reversal)),
+    ] {
+        let notice = paying.notice(attempt, "p1", word);
+        for expected in [expected, Received::Duplicate] {
+            let received = orders::settle(&paying.app, notice.clone(), "").await.unwrap();
+            assert_eq!(received, expected, "{notice:?}");
+        }
+    }
+    paying.accounted_for(10).await;
+    let of_first = [("excess", 1_500_100), ("reversal", 500_000), ("reversal", 1_000_000)];
+    assert_eq!(paying.exceptions(first).await, of_first);
+    assert_eq!(paying.stands(second).await, ("held", "PEN"));
+    let held = paying.ledger(second).await.remove(0);
+    let name = format!("p1 (15000.00 for order {})", second.reference_number.as_str());
+    assert_eq!(held.rail_payment_id, name);
+    resolve(&paying, held.id, Resolution::Accept).await.unwrap();
+    assert_eq!(paying.stands(second).await, ("accepted", "CON"));
 }
 
 fn ana() -> Author {

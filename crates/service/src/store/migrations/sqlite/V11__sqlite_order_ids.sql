@@ -1,7 +1,26 @@
 -- The index of merchants' ids was a part of the table, so each order touched a page of it at random. Now it
 -- is a table of its own, which the service fills in lots, in the order of the hashes: a page takes many at
--- once. What is not in it yet, the service knows in memory, and after a start from the newest orders.
---
+-- once. What is not in it yet, the service knows in memory, and after a start from the orders themselves.
+
+-- The idempotency key of spec 2.3, for ever. Two ids of one application that share ten bytes: not among
+-- the orders of this world.
+create table order_ids (
+    -- The first ten bytes of the SHA-256 of the merchant's id.
+    id_hash blob not null,
+    application_id integer not null,
+    order_id integer not null,
+    primary key (id_hash, application_id)
+) strict, without rowid;
+-- How far it is filled: it has every order up to until, and of those up to began_with each whose key is not
+-- above at. The service goes through the hashes from the lowest to the highest, again and again.
+create table order_ids_filled (
+    only integer primary key check (only = 1),
+    until integer not null,
+    began_with integer not null,
+    at_hash blob,
+    at_application integer
+) strict;
+
 -- Orders have a number of their own for it: a rowid that nobody declared may change with a vacuum.
 create table orders_anew (
     id integer primary key,
@@ -34,19 +53,10 @@ insert into orders_anew (id, reference_number, application_id, external_transact
         cancel_requested, closing_at_ms
     from orders order by rowid;
 
--- The idempotency key of spec 2.3, for ever. Two ids of one application that share ten bytes: not among
--- the orders of this world.
-create table order_ids (
-    -- The first ten bytes of the SHA-256 of the merchant's id.
-    id_hash blob not null,
-    application_id integer not null,
-    order_id integer not null,
-    primary key (id_hash, application_id)
-) strict, without rowid;
 insert into order_ids (id_hash, application_id, order_id)
     select id_hash, application_id, rowid from orders order by id_hash;
--- Up to this order, all are in it.
-insert into settings (key, value) select 'order_ids_until', coalesce(max(id), 0) from orders_anew;
+insert into order_ids_filled (only, until, began_with)
+    select 1, coalesce(max(id), 0), coalesce(max(id), 0) from orders_anew;
 
 drop table orders;
 alter table orders_anew rename to orders;
