@@ -131,10 +131,10 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 async fn list(args: List) -> anyhow::Result<()> {
     let store = args.data.settings()?.open_store().await?;
     let filter = ExceptionFilter {
-        id: None,
         kind: args.kind.map(Into::into),
         reference_number: args.order.as_deref().map(ReferenceNumber::parse).transpose()?,
         resolved_too: args.all,
+        ..Default::default()
     };
     let found = store.exceptions(filter, args.limit).await?;
     let views: Vec<_> = found.iter().map(view).collect();

@@ -7,7 +7,7 @@ use svc_service::domain::{
     Actor, Author, CancelReason, Dossier, PaymentAttempt, Reason, ReferenceNumber, Status,
 };
 use svc_service::orders::{self, Cancelling, Found};
-use svc_service::store::{AuditRow, Scope, Store};
+use svc_service::store::{AuditEntry, Scope, Store};
 
 use crate::output;
 use crate::settings::{DataArgs, Settings};
@@ -187,7 +187,7 @@ async fn find(store: &Store, id: &str) -> anyhow::Result<ReferenceNumber> {
     }
 }
 
-fn order_view(dossier: &Dossier, audit: Vec<AuditRow>) -> OrderView {
+fn order_view(dossier: &Dossier, audit: Vec<AuditEntry>) -> OrderView {
     let order = &dossier.order;
     OrderView {
         reference_number: order.reference_number.as_str().to_owned(),
@@ -214,7 +214,7 @@ fn attempt_view(attempt: &PaymentAttempt) -> AttemptView {
     }
 }
 
-fn history_view(row: AuditRow) -> HistoryView {
+fn history_view(row: AuditEntry) -> HistoryView {
     HistoryView {
         at: row.at.to_string(),
         actor: row.actor,

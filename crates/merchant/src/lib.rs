@@ -29,7 +29,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 pub use clock::Clock;
 pub use server::Server;
 pub use settings::{Limits, Settings, SettingsError};
-pub use store::{MerchantStatus, Store, StoreError};
+pub use store::{Store, StoreError};
 
 /// The shop's toolbox.
 #[derive(Clone)]

@@ -35,7 +35,7 @@ pub struct Store {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MerchantOrder {
     pub external_transaction_id: String,
-    pub status: MerchantStatus,
+    pub status: PaymentStatus,
     pub reference_number: Option<String>,
     pub amount: i64,
     /// Why nothing is sent although it is paid.
@@ -49,9 +49,6 @@ impl MerchantOrder {
         self.status == PaymentStatus::Cancelled || self.held.is_some() || self.fulfilled
     }
 }
-
-/// `PEN`, `CON` or `CAN`, as the spec's table has it.
-pub type MerchantStatus = PaymentStatus;
 
 /// One thing that happened to an order, for its page.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use super::links::Link;
 use crate::app::App;
 use crate::domain::Permission;
 use crate::orders::{self, Resolution, ResolveError};
+use crate::store::{ExceptionFilter, Resolved};
 
 const PAGE_ROWS: usize = 50;
 const REASON_CHARS_MAX: usize = 500;
@@ -45,9 +46,13 @@ pub(super) async fn exceptions(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let all = viewer.asked("show") == "all";
-    let before = viewer.asked("before").parse().ok();
-    let mut lines =
-        app.store.exception_lines(&viewer.narrowed(&app), !all, before, PAGE_ROWS + 1).await?;
+    let filter = ExceptionFilter {
+        scope: viewer.narrowed(&app),
+        before: viewer.asked("before").parse().ok(),
+        resolved_too: all,
+        ..Default::default()
+    };
+    let mut lines = app.store.exceptions(filter, PAGE_ROWS + 1).await?;
     let more = lines.len() > PAGE_ROWS;
     lines.truncate(PAGE_ROWS);
     let next = lines.last().filter(|_| more).map(|line| line.id.to_string());
@@ -58,16 +63,16 @@ pub(super) async fn exceptions(
     let rows = lines.into_iter().map(|line| ExceptionRow {
         id: line.id,
         kind_text: frame.t.exception_kind(line.kind),
-        reference: line.reference_number.unwrap_or_default(),
+        reference: line.reference_number.map_or(String::new(), |order| order.as_str().to_owned()),
         rail: line.rail,
         rail_payment_id: line.rail_payment_id,
         amount: frame.centimos(line.amount.get()),
         detail: line.detail,
         at: frame.exact_time(line.created_at),
         acceptable: line.kind.holds_order(),
-        resolved: line.resolved.map_or(String::new(), |(at, by, how)| {
+        resolved: line.resolved.map_or(String::new(), |Resolved { at, by, resolution }| {
             let by = if viewer.is_operator() { by } else { frame.t.operator.to_owned() };
-            format!("{how} · {by} · {}", frame.time(at))
+            format!("{resolution} · {by} · {}", frame.time(at))
         }),
     });
     let page = ExceptionsPage {

@@ -100,7 +100,6 @@ fn chart(steps: &[(i64, Figures)]) -> String {
         "cancelled": list(&|f| f.cancelled),
         "attempts": list(&|f| f.attempts),
         "failures": list(&|f| f.failures),
-        "lag": list(&|f| if f.tried == 0 { 0 } else { f.lag_ms_sum / f.tried }),
     })
     .to_string()
 }

@@ -82,6 +82,12 @@ impl Store {
         self.select(Statement::new(sql, values![after, up_to, as_limit(limit)]), entry).await
     }
 
+    /// What was done to one thing, oldest first.
+    pub async fn audit_of(&self, subject: &str) -> Result<Vec<AuditEntry>> {
+        let sql = format!("select {ENTRY_COLUMNS} from audit where subject = ?1 order by id");
+        self.select(Statement::new(sql, values![subject]), entry).await
+    }
+
     /// Newest first.
     pub async fn audit_page(&self, filter: AuditFilter, limit: usize) -> Result<Vec<AuditEntry>> {
         let before = filter.before_id.unwrap_or(i64::MAX);

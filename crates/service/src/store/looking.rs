@@ -4,14 +4,13 @@ use jiff::Timestamp;
 
 use super::portable::{Cells, Statement, Value, values};
 use super::records::{read_reference, read_status};
-use super::{EventState, Result, Store, StoreError, as_limit};
-use crate::domain::{
-    ApplicationId, Centimos, EventId, ExceptionKind, Order, ReferenceNumber, Status,
-};
+use super::{EventState, Result, Store, as_limit};
+use crate::domain::{ApplicationId, EventId, Order, ReferenceNumber, Status};
 
 /// Whose rows somebody may see.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
+    #[default]
     Everything,
     Applications(Vec<ApplicationId>),
 }
@@ -99,20 +98,6 @@ pub enum EventKind {
     Failing,
 }
 
-#[derive(Clone, Debug)]
-pub struct ExceptionLine {
-    pub id: i64,
-    pub kind: ExceptionKind,
-    pub application: Option<ApplicationId>,
-    pub reference_number: Option<String>,
-    pub rail: String,
-    pub rail_payment_id: String,
-    pub amount: Centimos,
-    pub detail: String,
-    pub created_at: Timestamp,
-    pub resolved: Option<(Timestamp, String, String)>,
-}
-
 /// How a destination takes its events.
 #[derive(Clone, Debug)]
 pub struct DestinationLine {
@@ -121,8 +106,6 @@ pub struct DestinationLine {
     pub waiting: i64,
     pub oldest_at: Timestamp,
     pub next_attempt_at: Timestamp,
-    /// The most failures in a row of one event.
-    pub failures: i64,
 }
 
 /// An attempt of the last ones.
@@ -238,24 +221,6 @@ impl Store {
         Ok(Page { rows, next: Some(end) })
     }
 
-    pub async fn exception_lines(
-        &self,
-        scope: &Scope,
-        open_only: bool,
-        before: Option<i64>,
-        limit: usize,
-    ) -> Result<Vec<ExceptionLine>> {
-        let open = if open_only { " and resolved_at_ms is null" } else { "" };
-        let mut values = values![before.unwrap_or(i64::MAX), as_limit(limit)];
-        let own = condition(scope, &mut values);
-        let sql = format!(
-            "select id, kind, application_id, reference_number, rail, rail_payment_id,
-                 amount_centimos, detail, created_at_ms, resolved_at_ms, resolved_by, resolution
-             from exceptions where id < ?1{open}{own} order by id desc limit ?2"
-        );
-        self.select(Statement::new(sql, values), exception_line).await
-    }
-
     /// Where events wait, the longest first.
     pub async fn waiting_destinations(
         &self,
@@ -265,8 +230,7 @@ impl Store {
         let mut values = values![as_limit(limit)];
         let own = condition(scope, &mut values);
         let sql = format!(
-            "select application_id, origin, count(*), min(created_at_ms), min(next_attempt_at_ms),
-                 max(failures)
+            "select application_id, origin, count(*), min(created_at_ms), min(next_attempt_at_ms)
              from outbox where state = 'queued'{own}
              group by application_id, origin order by 4 limit ?1"
         );
@@ -277,7 +241,6 @@ impl Store {
                 waiting: cells.integer()?,
                 oldest_at: cells.time()?,
                 next_attempt_at: cells.time()?,
-                failures: cells.integer()?,
             })
         };
         self.select(Statement::new(sql, values), read).await
@@ -370,7 +333,7 @@ impl List {
 }
 
 /// Whatever else is asked: only what is theirs.
-fn condition(scope: &Scope, values: &mut Vec<Value>) -> String {
+pub(super) fn condition(scope: &Scope, values: &mut Vec<Value>) -> String {
     match scope {
         Scope::Everything => String::new(),
         // Nobody's application: nothing is found.
@@ -421,26 +384,5 @@ fn event_line(cells: &mut Cells) -> Result<EventLine> {
         failures: cells.integer()?,
         next_attempt_at: cells.time()?,
         created_at: cells.time()?,
-    })
-}
-
-fn exception_line(cells: &mut Cells) -> Result<ExceptionLine> {
-    let id = cells.integer()?;
-    let kind = cells.text()?;
-    Ok(ExceptionLine {
-        id,
-        kind: ExceptionKind::from_text(&kind)
-            .ok_or_else(|| StoreError::Corrupt(format!("exception {kind}")))?,
-        application: cells.maybe_integer()?.map(ApplicationId),
-        reference_number: cells.maybe_text()?,
-        rail: cells.text()?,
-        rail_payment_id: cells.text()?,
-        amount: Centimos::new(cells.integer()?),
-        detail: cells.text()?,
-        created_at: cells.time()?,
-        resolved: match (cells.maybe_time()?, cells.maybe_text()?, cells.maybe_text()?) {
-            (Some(at), by, how) => Some((at, by.unwrap_or_default(), how.unwrap_or_default())),
-            _ => None,
-        },
     })
 }

@@ -5,6 +5,7 @@
 
 mod audit;
 mod directory;
+mod exceptions;
 mod figures;
 mod finding;
 mod inspect;
@@ -32,24 +33,24 @@ use crate::domain::{
 };
 use crate::faults::OnPurpose;
 pub use audit::{AuditEntry, AuditFilter, AuditSeal};
+pub use exceptions::{ExceptionFilter, ExceptionRecord, Resolved};
 pub use figures::Figures;
 pub use inspect::{Inspection, inspect};
 pub use looking::{
-    Attention, DestinationLine, EventKind, EventLine, ExceptionLine, OrderFilter, OrderLine, Page,
-    RecentAttempt, Scope,
+    Attention, DestinationLine, EventKind, EventLine, OrderFilter, OrderLine, Page, RecentAttempt,
+    Scope,
 };
 pub use outbox::{
     Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage,
     LEASE_MS, LaneDue, LeaseToken, OutboxStats, Recorded, Verdict, Want,
 };
 pub use paying::{
-    Due, DueWork, ExceptionFilter, ExceptionRecord, NewAttempt, Receipt, Received, Reception,
-    Resolved, Started, Stepped, Unreceived,
+    Due, DueWork, NewAttempt, Receipt, Received, Reception, Started, Stepped, Unreceived,
 };
 pub use people::{InvitationKind, NewInvitation, NewSession, Person, PersonChange};
 pub use records::{
-    Application, AuditRow, Committed, Created, Directory, NewApplication, NewPartner, Partner,
-    PartnerState, PendingEvent, PreviousWebhookSecret, Rotation, WebhookRotation,
+    Application, Committed, Created, Directory, NewApplication, NewPartner, Partner, PartnerState,
+    PendingEvent, PreviousWebhookSecret, Rotation, WebhookRotation,
 };
 
 pub use request_log::LoggedRequest;
@@ -373,22 +374,9 @@ impl Store {
         engine!(self.set_queue_due(rail, from, to))
     }
 
-    /// Newest first.
-    pub async fn exceptions(
-        &self,
-        filter: ExceptionFilter,
-        limit: usize,
-    ) -> Result<Vec<ExceptionRecord>> {
-        engine!(self.exceptions(filter, limit))
-    }
-
     /// `false` if it is not known, or dealt with already.
     pub async fn resolve_exception(&self, id: i64, resolved: Resolved) -> Result<bool> {
         engine!(self.resolve_exception(id, resolved))
-    }
-
-    pub async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
-        engine!(self.audit_of(subject))
     }
 
     /// Changes with every change of a partner or an application.

@@ -1,13 +1,13 @@
-//! What goes in and out of the store about paying: attempts, notices, exceptions, and what is due.
+//! What goes in and out of the store about paying: attempts, notices, and what is due.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::records::read_reference;
 use super::{Result, StoreError, time};
 use crate::domain::{
-    About, ApplicationId, AttemptId, AttemptState, BankReference, CancelReason, Centimos, Change,
-    Dossier, Effect, ExceptionKind, Instrument, Notice, Order, PaymentAttempt, PaymentMethod,
-    Reason, ReferenceNumber, Stamp, WalletCode, Word,
+    About, ApplicationId, AttemptId, AttemptState, BankReference, CancelReason, Centimos, Dossier,
+    Effect, ExceptionKind, Instrument, Notice, Order, PaymentAttempt, PaymentMethod, Reason,
+    ReferenceNumber, Stamp, WalletCode, Word,
 };
 
 /// An attempt about to be made; its rail is called once this is stored.
@@ -231,87 +231,6 @@ pub(super) fn reason_of(word: &Word) -> Option<String> {
     match word {
         Word::Refused(reason) => Some(reason.to_text()),
         Word::Paid(_) | Word::Unconfirmed | Word::Reversed(_) => None,
-    }
-}
-
-/// Which exceptions; conditions are joined by "and".
-#[derive(Clone, Debug, Default)]
-pub struct ExceptionFilter {
-    pub id: Option<i64>,
-    pub kind: Option<ExceptionKind>,
-    pub reference_number: Option<ReferenceNumber>,
-    /// Also those an operator has dealt with.
-    pub resolved_too: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExceptionRecord {
-    pub id: i64,
-    pub kind: ExceptionKind,
-    pub reference_number: Option<ReferenceNumber>,
-    pub rail: String,
-    pub rail_payment_id: String,
-    pub amount: Centimos,
-    pub detail: String,
-    pub created_at: Timestamp,
-    pub resolved: Option<Resolved>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resolved {
-    pub at: Timestamp,
-    pub by: String,
-    pub resolution: String,
-}
-
-impl Resolved {
-    /// What a change resolves by itself, and how.
-    pub(super) fn with(change: &Change) -> Option<(i64, Self)> {
-        let (at, by) = (change.stamp.at, change.stamp.actor.to_string());
-        change.accepts.map(|id| (id, Self { at, by, resolution: change.cause.clone() }))
-    }
-}
-
-pub(super) struct ExceptionRow {
-    pub id: i64,
-    pub kind: String,
-    pub reference_number: Option<String>,
-    pub rail: String,
-    pub rail_payment_id: String,
-    pub amount_centimos: i64,
-    pub detail: String,
-    pub created_at_ms: i64,
-    pub resolved_at_ms: Option<i64>,
-    pub resolved_by: Option<String>,
-    pub resolution: Option<String>,
-}
-
-impl ExceptionRow {
-    pub(super) const COLUMNS: &str = "id, kind, reference_number, rail, rail_payment_id, \
-         amount_centimos, detail, created_at_ms, resolved_at_ms, resolved_by, resolution";
-
-    pub(super) fn read(self) -> Result<ExceptionRecord> {
-        let kind = ExceptionKind::from_text(&self.kind)
-            .ok_or_else(|| StoreError::Corrupt(format!("exception {}", self.kind)))?;
-        let resolved = match self.resolved_at_ms {
-            Some(at_ms) => Some(Resolved {
-                at: time(at_ms)?,
-                by: self.resolved_by.unwrap_or_default(),
-                resolution: self.resolution.unwrap_or_default(),
-            }),
-            None => None,
-        };
-        Ok(ExceptionRecord {
-            id: self.id,
-            kind,
-            reference_number: self.reference_number.as_deref().map(read_reference).transpose()?,
-            rail: self.rail,
-            rail_payment_id: self.rail_payment_id,
-            amount: Centimos::new(self.amount_centimos),
-            detail: self.detail,
-            created_at: time(self.created_at_ms)?,
-            resolved,
-        })
     }
 }
 

@@ -163,17 +163,6 @@ pub struct Directory {
     pub applications: Vec<Application>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AuditRow {
-    pub at: Timestamp,
-    pub actor: String,
-    pub action: String,
-    pub before: Option<String>,
-    pub after: Option<String>,
-    pub cause: String,
-    pub request_id: String,
-}
-
 /// The columns of an order, in the order every `select` names them.
 pub(super) const ORDER_COLUMNS: &str = "reference_number, application_id, external_transaction_id, \
      status, amount, quantity, payer_id, name, additional_info, created_at_ms, expires_at_ms";

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use deadpool_postgres::{Client, GenericClient};
-use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::batch::{Batch, column};
@@ -12,7 +11,7 @@ use super::{Fault, Postgres};
 use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber};
 use crate::store::portable::{Statement, values};
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
-use crate::store::{AuditRow, Created, Result, time};
+use crate::store::{Created, Result};
 
 impl Postgres {
     pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {
@@ -39,29 +38,6 @@ impl Postgres {
             .await
             .map_err(Fault::from)?;
         row.map(|row| order_row(&row).read()).transpose()
-    }
-
-    pub(in crate::store) async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
-        let rows = self
-            .client()
-            .await?
-            .query(
-                "select actor, action, before, after, cause, request_id, at_ms from audit
-                 where subject = $1 order by id",
-                &[&subject],
-            )
-            .await
-            .map_err(Fault::from)?;
-        let read = |row: &Row| AuditRow {
-            actor: row.get(0),
-            action: row.get(1),
-            before: row.get(2),
-            after: row.get(3),
-            cause: row.get(4),
-            request_id: row.get(5),
-            at: time(row.get(6)).unwrap_or(Timestamp::MIN),
-        };
-        Ok(rows.iter().map(read).collect())
     }
 }
 

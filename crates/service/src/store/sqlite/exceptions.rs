@@ -1,41 +1,11 @@
 //! Exceptions on SQLite: money that fits no order, and what operators did about it.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
-use super::{Sqlite, execute, row, rows};
-use crate::domain::{ExceptionKind, ReferenceNumber};
-use crate::store::outbox::as_limit;
-use crate::store::paying::ExceptionRow;
-use crate::store::{ExceptionFilter, ExceptionRecord, Resolved, Result};
+use super::{Sqlite, execute, row};
+use crate::store::{Resolved, Result};
 
 impl Sqlite {
-    pub(in crate::store) async fn exceptions(
-        &self,
-        filter: ExceptionFilter,
-        limit: usize,
-    ) -> Result<Vec<ExceptionRecord>> {
-        let sql = format!(
-            "select {} from exceptions
-             where (?1 is null or id = ?1) and (?2 is null or kind = ?2)
-                 and (?3 is null or reference_number = ?3) and (?4 or resolved_at_ms is null)
-             order by id desc limit ?5",
-            ExceptionRow::COLUMNS
-        );
-        self.reader
-            .run(move |db| {
-                let given = params![
-                    filter.id,
-                    filter.kind.map(ExceptionKind::as_str),
-                    filter.reference_number.as_ref().map(ReferenceNumber::as_str),
-                    filter.resolved_too,
-                    as_limit(limit),
-                ];
-                let found = rows(db, &sql, given, exception_row)?;
-                found.into_iter().map(ExceptionRow::read).collect()
-            })
-            .await
-    }
-
     pub(in crate::store) async fn resolve_exception(
         &self,
         id: i64,
@@ -70,20 +40,4 @@ pub(super) fn resolve(db: &Connection, id: i64, resolved: &Resolved) -> Result<b
         params![id, at_ms, resolved.by, resolved.resolution],
     )?;
     Ok(true)
-}
-
-fn exception_row(row: &Row<'_>) -> rusqlite::Result<ExceptionRow> {
-    Ok(ExceptionRow {
-        id: row.get(0)?,
-        kind: row.get(1)?,
-        reference_number: row.get(2)?,
-        rail: row.get(3)?,
-        rail_payment_id: row.get(4)?,
-        amount_centimos: row.get(5)?,
-        detail: row.get(6)?,
-        created_at_ms: row.get(7)?,
-        resolved_at_ms: row.get(8)?,
-        resolved_by: row.get(9)?,
-        resolution: row.get(10)?,
-    })
 }

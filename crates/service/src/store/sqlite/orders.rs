@@ -2,15 +2,14 @@
 
 use std::sync::{Arc, LazyLock};
 
-use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::order_ids::{IdKey, OrderIds};
 use super::outbox::insert_event;
-use super::{Sqlite, execute, row, rows};
+use super::{Sqlite, execute, row};
 use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber};
 use crate::store::records::{ORDER_COLUMNS, OrderRow};
-use crate::store::{AuditRow, Created, Result, time};
+use crate::store::{Created, Result};
 
 static BY_REFERENCE: LazyLock<String> =
     LazyLock::new(|| format!("select {ORDER_COLUMNS} from orders where reference_number = ?1"));
@@ -79,24 +78,6 @@ impl Sqlite {
             let found = row(db, &BY_REFERENCE, [reference.as_str()], order_row)?;
             found.map(OrderRow::read).transpose()
         })
-    }
-
-    pub(in crate::store) async fn audit_of(&self, subject: &str) -> Result<Vec<AuditRow>> {
-        let subject = subject.to_owned();
-        let sql = "select actor, action, before, after, cause, request_id, at_ms from audit
-                   where subject = ?1 order by id";
-        let read = |row: &Row<'_>| {
-            Ok(AuditRow {
-                actor: row.get(0)?,
-                action: row.get(1)?,
-                before: row.get(2)?,
-                after: row.get(3)?,
-                cause: row.get(4)?,
-                request_id: row.get(5)?,
-                at: time(row.get(6)?).unwrap_or(Timestamp::MIN),
-            })
-        };
-        self.reader.run(move |db| rows(db, sql, [&subject], read)).await
     }
 }
 

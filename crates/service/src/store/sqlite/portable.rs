@@ -67,8 +67,8 @@ mod tests {
     use super::*;
     use crate::domain::{ApplicationId, Status};
     use crate::store::{
-        AuditFilter, Database, EventKind, EventState, Options, OrderFilter, Scope, Store,
-        StoreError,
+        AuditFilter, Database, EventKind, EventState, ExceptionFilter, Options, OrderFilter, Scope,
+        Store, StoreError,
     };
 
     /// Tables that grow with every order.
@@ -120,7 +120,8 @@ mod tests {
             }
             store.waiting_destinations(scope, 50).await.unwrap();
             store.recent_attempts(scope, 200).await.unwrap();
-            store.exception_lines(scope, true, None, 50).await.unwrap();
+            let filter = ExceptionFilter { scope: scope.clone(), ..Default::default() };
+            store.exceptions(filter, 50).await.unwrap();
             store.attention(scope).await.unwrap();
             store.find_orders(scope, "order_1", &["simulator".to_owned()]).await.unwrap();
             store.figures(scope, Timestamp::UNIX_EPOCH).await.unwrap();
