@@ -15,8 +15,6 @@ use crate::store::{Received, StoreError};
 
 /// While one node asks, no other does.
 const ASKING: SignedDuration = SignedDuration::from_secs(45);
-/// Until an attempt whose rail has its hands full is looked at again.
-const TURN: SignedDuration = SignedDuration::from_secs(2);
 
 /// Asks where the answer is at hand; else returns the question, to be asked beside everything else.
 pub(super) async fn follow(
@@ -29,7 +27,7 @@ pub(super) async fn follow(
     let Some(attempt) = dossier.attempt(id) else { return Ok(None) };
     let rail = app.rails.named(&attempt.rail).cloned();
     let line = rail.as_ref().map_or(Line::Quick, |rail| rail.line());
-    let away = if matches!(line, Line::Busy) { TURN } else { ASKING };
+    let away = if let Line::Busy(after) = line { after } else { ASKING };
     let until = app.clock.now().saturating_add(away).unwrap_or(Timestamp::MAX);
     if !app.store.claim_attempt(id, due_at, until).await? {
         return Ok(None);
@@ -37,7 +35,7 @@ pub(super) async fn follow(
     let question = Question { attempt: attempt.clone(), amount: dossier.order.terms.amount, rail };
     match line {
         Line::Quick => question.ask(app).await.map(|()| None),
-        Line::Busy => Ok(None),
+        Line::Busy(_) => Ok(None),
         Line::Slow(held) => {
             let app = app.clone();
             Ok(Some(async move {

@@ -97,11 +97,20 @@ async fn begin(
     start: Start,
 ) -> Result<Started, StoreError> {
     let attempt = new.attempt.clone();
-    let started = app.store.start_attempt(new).await?;
-    if started == Started::New {
-        call(app, rail, order, attempt, start).await;
+    match app.store.start_attempt(new).await {
+        Ok(Started::New) => {
+            call(app, rail, order, attempt, start).await;
+            Ok(Started::New)
+        }
+        Err(fault) => {
+            // It may be stored, by a commit whose end nobody heard. No rail was called, and none will be.
+            let not_begun = attempt.refused(Reason::RailDown, app.clock.now());
+            let (calls, app) = (app.rail_calls.clone(), app.clone());
+            calls.spawn(async move { keep(&app, not_begun).await });
+            Err(fault)
+        }
+        not_new => not_new,
     }
-    Ok(started)
 }
 
 async fn read(app: &App, reference: &ReferenceNumber) -> Result<Dossier, StoreError> {

@@ -35,7 +35,9 @@ pub(super) async fn withdraw(
         Some(true) => match rail.spare_line() {
             Line::Quick => None,
             Line::Slow(held) => Some(held),
-            Line::Busy => return again(app, id, due_at, TURN).await.map(|()| None),
+            Line::Busy(after) => {
+                return again(app, id, due_at, after.max(TURN)).await.map(|()| None);
+            }
         },
         None => return again(app, id, due_at, TURN).await.map(|()| None),
     };

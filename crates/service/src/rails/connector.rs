@@ -1,5 +1,6 @@
 //! A rail that is a process of its own, spoken to over signed HTTP.
 
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use hyper::{Method, Request};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -39,6 +40,10 @@ const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 const STATEMENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Questions one connector is asked at once. One that hangs keeps this many tasks, not thousands.
 const QUESTIONS_MAX: usize = 32;
+/// Until whoever found all lines busy looks again: the more did so, the later, or thousands that wait for a
+/// rail that hangs would leave no time for anything else.
+const TURN: SignedDuration = SignedDuration::from_secs(2);
+const TURN_MAX: SignedDuration = SignedDuration::from_mins(5);
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConnectorError {
@@ -58,8 +63,10 @@ pub struct Connector {
     capabilities: RwLock<Option<Arc<Capabilities>>>,
     /// No call of another node, or of an earlier life, has the same id.
     run: String,
-    calls: std::sync::atomic::AtomicU64,
+    calls: AtomicU64,
     questions: Arc<Semaphore>,
+    /// Since a line was free.
+    turned_away: AtomicU32,
 }
 
 impl Connector {
@@ -89,8 +96,9 @@ impl Connector {
             client,
             capabilities: RwLock::new(None),
             run: run.to_owned(),
-            calls: std::sync::atomic::AtomicU64::new(0),
+            calls: AtomicU64::new(0),
             questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),
+            turned_away: AtomicU32::new(0),
         })
     }
 
@@ -104,16 +112,25 @@ impl Connector {
 
     pub(super) fn line(&self) -> Line {
         match Arc::clone(&self.questions).try_acquire_owned() {
-            Ok(held) => Line::Slow(held),
-            Err(_) => Line::Busy,
+            Ok(held) => {
+                self.turned_away.store(0, Ordering::Relaxed);
+                Line::Slow(held)
+            }
+            Err(_) => self.busy(),
         }
     }
 
     pub(super) fn spare_line(&self) -> Line {
         if self.questions.available_permits() <= QUESTIONS_MAX / 2 {
-            return Line::Busy;
+            return self.busy();
         }
         self.line()
+    }
+
+    fn busy(&self) -> Line {
+        let before = self.turned_away.fetch_add(1, Ordering::Relaxed);
+        let turns = i32::try_from(before as usize / QUESTIONS_MAX).unwrap_or(i32::MAX);
+        Line::Busy(TURN.saturating_mul(turns.saturating_add(1)).min(TURN_MAX))
     }
 
     /// Asks what the rail can do; what was known stays until it answers.
@@ -213,7 +230,7 @@ impl Connector {
         path: &str,
         body: Vec<u8>,
     ) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
-        let number = self.calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let number = self.calls.fetch_add(1, Ordering::Relaxed);
         let id = format!("call_{}_{number}", self.run);
         let at = real_time();
         let signature = sign(self.secret.expose_secret(), &id, at, &body).unwrap_or_default();
@@ -244,5 +261,35 @@ fn about(attempt: &PaymentAttempt) -> AttemptRequest<'_> {
         rail_id: attempt.rail_id.as_deref(),
         entity: reference.map(crate::domain::BankReference::entity),
         reference: reference.map(crate::domain::BankReference::number),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_more_find_it_busy_the_later_they_look_again() {
+        let config = RailConfig {
+            name: "acquirer".into(),
+            url: "http://127.0.0.1:9/".parse().unwrap(),
+            secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".into(),
+        };
+        let connector = Connector::new(&config, "run").unwrap();
+        let line = |held: &mut Vec<_>| match connector.line() {
+            Line::Slow(permit) => held.push(permit),
+            line => panic!("{line:?}"),
+        };
+        let busy = || match connector.line() {
+            Line::Busy(after) => after,
+            line => panic!("{line:?}"),
+        };
+        let mut held = Vec::new();
+        (0..QUESTIONS_MAX).for_each(|_| line(&mut held));
+        let looks: Vec<_> = (0..20_000).map(|_| busy()).collect();
+        assert!(looks.is_sorted() && looks[0] == TURN && looks[19_999] == TURN_MAX, "{looks:?}");
+        held.pop();
+        line(&mut held);
+        assert_eq!(busy(), TURN, "it has answered");
     }
 }

@@ -7,8 +7,8 @@ mod wire;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::config::RailConfig;
@@ -100,8 +100,8 @@ pub enum Line {
     Quick,
     /// It may take half a minute; hold this meanwhile.
     Slow(OwnedSemaphorePermit),
-    /// As many questions are under way as it gets at once.
-    Busy,
+    /// As many questions are under way as it gets at once: it has a line again after about so long.
+    Busy(SignedDuration),
 }
 
 pub enum Rail {

@@ -1,12 +1,164 @@
-//! What both engines say alike about partners and applications.
+//! Partners and applications: how they change, and how a row of them is read.
 
 use jiff::Timestamp;
 
+use super::audit::audited;
+use super::portable::{Cells, Statement, values};
 use super::{
-    Application, Partner, PartnerState, PendingEvent, PreviousWebhookSecret, Result, StoreError,
-    time,
+    Application, NewApplication, NewPartner, Partner, PartnerState, PendingEvent,
+    PreviousWebhookSecret, Result, Rotation, Store, StoreError, WebhookRotation, time,
 };
 use crate::domain::{ApplicationId, ApplicationUuid, Author, Chaos, ClientId, PartnerId};
+
+impl Store {
+    /// With its first application.
+    pub async fn create_partner(&self, new: NewPartner) -> Result<()> {
+        let (client, application) = (new.client_id.as_str(), &new.application);
+        let insert =
+            "insert into partners (name, client_id, state, secret_hash, epoch, created_at_ms)
+                      select ?1, ?2, 'active', ?3, 1, ?4
+                      where not exists (select 1 from applications where uuid = ?5)
+                      on conflict do nothing";
+        let given = values![&*new.name, client, new.secret_hash, new.at, application.uuid.as_str()];
+        let by = Author::command_line();
+        let mut statements = vec![
+            Statement::new(insert, given),
+            audited(new.at, &by, "partner.create", client, None, ""),
+        ];
+        statements.extend(creation(application));
+        if self.transact(statements).await? {
+            return Ok(());
+        }
+        let taken =
+            if self.knows(&new.client_id).await? { "the client id" } else { "the application" };
+        Err(StoreError::Taken(taken))
+    }
+
+    pub async fn create_application(&self, new: NewApplication) -> Result<()> {
+        match self.transact(creation(&new).into()).await? {
+            true => Ok(()),
+            false if self.knows(&new.partner).await? => Err(StoreError::Taken("the application")),
+            false => Err(StoreError::Unknown("the client id")),
+        }
+    }
+
+    async fn knows(&self, client: &ClientId) -> Result<bool> {
+        let sql = "select id from partners where client_id = ?1";
+        let found = self.select_one(Statement::new(sql, values![client.as_str()]), Cells::integer);
+        Ok(found.await?.is_some())
+    }
+
+    /// Switches a partner on or off. Off also kills every token it holds.
+    pub async fn set_partner_state(
+        &self,
+        client: &ClientId,
+        state: PartnerState,
+        at: Timestamp,
+        by: &Author,
+    ) -> Result<()> {
+        let sql = "update partners set state = ?1,
+                       epoch = epoch + case when state = ?1 then 0 else 1 end
+                   where client_id = ?2";
+        let set = Statement::new(sql, values![state.as_str(), client.as_str()]);
+        let note = audited(at, by, state.action(), client.as_str(), None, "");
+        self.change(set, Some(note), "the client id").await
+    }
+
+    /// A new secret; the old one stays good until `rotation.previous_until`, old tokens die now.
+    pub async fn rotate_partner_secret(&self, client: &ClientId, rotation: Rotation) -> Result<()> {
+        let Rotation { secret, previous_until, at, by } = rotation;
+        let sql = "update partners set previous_secret_hash = secret_hash,
+                       previous_secret_until_ms = ?1, secret_hash = ?2, epoch = epoch + 1
+                   where client_id = ?3";
+        let rotate = Statement::new(sql, values![previous_until, secret, client.as_str()]);
+        let note = audited(at, &by, "partner.rotate_secret", client.as_str(), None, "");
+        self.change(rotate, Some(note), "the client id").await
+    }
+
+    /// The client secret before the present one stops working now, and so do tokens: some may be of that one.
+    pub async fn revoke_previous_secret(
+        &self,
+        client: &ClientId,
+        at: Timestamp,
+        by: &Author,
+    ) -> Result<bool> {
+        let sql = "update partners set previous_secret_hash = null,
+                       previous_secret_until_ms = null, epoch = epoch + 1
+                   where client_id = ?1 and previous_secret_hash is not null";
+        self.transact(vec![
+            Statement::new(sql, values![client.as_str()]),
+            raise_version(),
+            audited(at, by, "partner.revoke_previous_secret", client.as_str(), None, ""),
+        ])
+        .await
+    }
+
+    pub async fn rotate_webhook_secret(&self, uuid: &str, rotation: WebhookRotation) -> Result<()> {
+        let WebhookRotation { secret, switch_at, previous_until, at, by } = rotation;
+        // A secret that never signed alone is not the previous one.
+        let sql = "update applications set
+                       previous_webhook_secret = case when webhook_secret_switch_at_ms > ?5
+                           then previous_webhook_secret else webhook_secret end,
+                       previous_webhook_secret_until_ms = ?1, webhook_secret = ?2,
+                       webhook_secret_switch_at_ms = ?4
+                   where uuid = ?3";
+        let rotate = Statement::new(sql, values![previous_until, secret, uuid, switch_at, at]);
+        let note = audited(at, &by, "application.rotate_webhook_secret", uuid, None, "");
+        self.change(rotate, Some(note), "the application").await
+    }
+
+    /// How the sandbox disturbs the webhooks of an application; `None` lets them go.
+    pub async fn set_chaos(&self, application: ApplicationId, chaos: Option<Chaos>) -> Result<()> {
+        let sql = "update applications set chaos = ?2 where id = ?1";
+        let text = chaos.as_ref().map(Chaos::to_text);
+        let set = Statement::new(sql, values![application.0, text]);
+        self.change(set, None, "the application").await
+    }
+
+    async fn change(
+        &self,
+        change: Statement,
+        note: Option<Statement>,
+        what: &'static str,
+    ) -> Result<()> {
+        let statements = [change, raise_version()].into_iter().chain(note);
+        match self.transact(statements.collect()).await? {
+            true => Ok(()),
+            false => Err(StoreError::Unknown(what)),
+        }
+    }
+}
+
+/// Changes nothing if there is no such partner, or the application exists.
+fn creation(new: &NewApplication) -> [Statement; 3] {
+    let insert = "insert into applications (partner_id, uuid, name, webhook_secret, pending_event,
+                      created_at_ms)
+                  select id, ?2, ?3, ?4, ?5, ?6 from partners where client_id = ?1
+                  on conflict do nothing";
+    let (uuid, pending_event) = (new.uuid.as_str(), new.pending_event.as_str());
+    let given = values![
+        new.partner.as_str(),
+        uuid,
+        &*new.name,
+        new.sealed_webhook_secret.clone(),
+        pending_event,
+        new.at,
+    ];
+    let by = Author::command_line();
+    [
+        Statement::new(insert, given),
+        raise_version(),
+        audited(new.at, &by, "application.create", uuid, None, ""),
+    ]
+}
+
+/// The nodes watch it.
+fn raise_version() -> Statement {
+    let sql = "insert into settings (key, value) values ('directory_version', '1')
+               on conflict (key) do update
+               set value = cast(cast(settings.value as bigint) + 1 as text)";
+    Statement::new(sql, values![])
+}
 
 pub(super) const PARTNER_COLUMNS: &str = "id, name, client_id, state, secret_hash, \
      previous_secret_hash, previous_secret_until_ms, epoch, created_at_ms";
@@ -14,34 +166,6 @@ pub(super) const PARTNER_COLUMNS: &str = "id, name, client_id, state, secret_has
 pub(super) const APPLICATION_COLUMNS: &str = "id, partner_id, uuid, name, webhook_secret, \
      previous_webhook_secret, previous_webhook_secret_until_ms, webhook_secret_switch_at_ms, \
      pending_event, created_at_ms, chaos";
-
-/// The audit row of a change of the directory.
-pub(super) struct Note<'a> {
-    pub action: &'static str,
-    pub subject: &'a str,
-    pub at: Timestamp,
-    pub by: &'a Author,
-}
-
-impl<'a> Note<'a> {
-    pub(super) fn partner(
-        action: &'static str,
-        client: &'a ClientId,
-        at: Timestamp,
-        by: &'a Author,
-    ) -> Self {
-        Self { action, subject: client.as_str(), at, by }
-    }
-
-    pub(super) fn application(
-        action: &'static str,
-        uuid: &'a str,
-        at: Timestamp,
-        by: &'a Author,
-    ) -> Self {
-        Self { action, subject: uuid, at, by }
-    }
-}
 
 impl PartnerState {
     pub(super) fn action(self) -> &'static str {

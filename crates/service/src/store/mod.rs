@@ -28,8 +28,8 @@ use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::domain::{
-    About, ApplicationId, AttemptId, Author, CancelReason, Change, Chaos, ClientId, Dossier,
-    Environment, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Stamp, Step,
+    About, ApplicationId, AttemptId, CancelReason, Change, Dossier, Environment,
+    ExternalTransactionId, NewOrder, Order, ReferenceNumber, Stamp, Step,
 };
 use crate::faults::OnPurpose;
 pub use audit::{AuditEntry, AuditFilter, AuditSeal};
@@ -246,11 +246,6 @@ impl Store {
         engine!(self.put_setting(CLOCK_AHEAD, &ahead.as_millis().to_string()))
     }
 
-    /// How the sandbox disturbs the webhooks of an application; `None` lets them go.
-    pub async fn set_chaos(&self, application: ApplicationId, chaos: Option<Chaos>) -> Result<()> {
-        engine!(self.set_chaos(application, chaos))
-    }
-
     /// Stores the order, or finds the one that already has its id.
     pub async fn create_order(&self, order: NewOrder) -> Result<Created> {
         engine!(self.create_order(order))
@@ -387,34 +382,6 @@ impl Store {
     /// All partners and applications.
     pub async fn directory(&self) -> Result<Directory> {
         engine!(self.directory())
-    }
-
-    pub async fn create_partner(&self, partner: NewPartner) -> Result<()> {
-        engine!(self.create_partner(partner))
-    }
-
-    /// Switches a partner on or off. Off also kills every token it holds.
-    pub async fn set_partner_state(
-        &self,
-        client: &ClientId,
-        state: PartnerState,
-        at: Timestamp,
-        by: &Author,
-    ) -> Result<()> {
-        engine!(self.set_partner_state(client, state, at, by))
-    }
-
-    /// A new secret; the old one stays good until `rotation.previous_until`, old tokens die now.
-    pub async fn rotate_partner_secret(&self, client: &ClientId, rotation: Rotation) -> Result<()> {
-        engine!(self.rotate_partner_secret(client, rotation))
-    }
-
-    pub async fn create_application(&self, application: NewApplication) -> Result<()> {
-        engine!(self.create_application(application))
-    }
-
-    pub async fn rotate_webhook_secret(&self, uuid: &str, rotation: WebhookRotation) -> Result<()> {
-        engine!(self.rotate_webhook_secret(uuid, rotation))
     }
 
     /// Answers when the database takes calls.

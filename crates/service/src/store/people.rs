@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::audit::audited;
 use super::portable::{Cells, Statement, values};
 use super::{Result, Store, StoreError};
-use crate::domain::{Actor, Author, ClientId, Login, PartnerId, Role};
+use crate::domain::{Actor, Author, Login, PartnerId, Role};
 
 #[derive(Clone, Debug)]
 pub struct Person {
@@ -285,28 +285,6 @@ impl Store {
         self.transact(vec![end, audited(at, by, "person.sign_out", login, None, "")])
             .await
             .map(drop)
-    }
-}
-
-impl Store {
-    /// The client secret before the present one stops working now, and so do tokens: some may be of that one.
-    pub async fn revoke_previous_secret(
-        &self,
-        client: &ClientId,
-        at: Timestamp,
-        by: &Author,
-    ) -> Result<bool> {
-        let revoke = "update partners set previous_secret_hash = null,
-                      previous_secret_until_ms = null, epoch = epoch + 1
-                      where client_id = ?1 and previous_secret_hash is not null";
-        let raise = "update settings set value = cast(cast(value as bigint) + 1 as text)
-                     where key = 'directory_version'";
-        self.transact(vec![
-            Statement::new(revoke, values![client.as_str()]),
-            Statement::new(raise, values![]),
-            audited(at, by, "partner.revoke_previous_secret", client.as_str(), None, ""),
-        ])
-        .await
     }
 }
 

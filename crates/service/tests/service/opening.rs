@@ -3,7 +3,7 @@
 use super::store::created;
 use crate::support::{TestDatabase, new_order, options};
 use svc_service::domain::Environment;
-use svc_service::store::{Options, Store};
+use svc_service::store::{Database, Options, Store};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn production_refuses_a_server_that_can_lose_commits() {
@@ -24,6 +24,17 @@ async fn nodes_that_start_together_find_one_migrated_database() {
     created(&c, new_order(1, "order_3")).await;
 }
 
+/// A host that is gone may neither refuse nor answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_says_nothing_does_not_hide_the_next() {
+    let database = TestDatabase::postgres().await;
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = database.url().replace('@', &format!("@{},", silent.local_addr().unwrap()));
+    let both = Database::parse(&url).unwrap();
+    let store = Store::open(&both, options(Some(Environment::Sandbox))).await.unwrap();
+    created(&store, new_order(1, "order_1")).await;
+}
+
 #[test]
 fn a_second_service_on_one_sqlite_file_is_refused() {
     let database = TestDatabase::sqlite();
@@ -31,7 +42,12 @@ fn a_second_service_on_one_sqlite_file_is_refused() {
     let refused = database.database().lock_for_service().unwrap_err();
     assert!(refused.to_string().contains("another svc is serving"), "{refused}");
     drop(lock);
-    database.database().lock_for_service().unwrap();
+    std::fs::File::create(database.path()).unwrap();
+    let link = database.path().with_file_name("link.db");
+    std::os::unix::fs::symlink(database.path(), &link).unwrap();
+    let by_link = Database::parse(&format!("sqlite:{}", link.display())).unwrap();
+    let _lock = by_link.lock_for_service().unwrap();
+    database.database().lock_for_service().unwrap_err();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,7 @@ use crate::store::inspect::Inspection;
 use crate::store::{Result, StoreError};
 
 pub(in crate::store) async fn inspect_postgres(url: &str) -> Result<Inspection> {
-    let pool = connect(url)?;
+    let pool = connect::pool(url)?;
     let db = pool.get().await.map_err(|fault| {
         StoreError::Refused(format!("cannot connect to PostgreSQL: {}", reason(&fault)))
     })?;

@@ -1,6 +1,7 @@
 //! PostgreSQL: the same tables, for many nodes.
 
 mod batch;
+mod connect;
 mod deadlines;
 mod directory;
 mod dossiers;
@@ -17,16 +18,11 @@ mod visits;
 
 use std::time::Duration;
 
-use deadpool_postgres::{
-    Client, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, Timeouts,
-};
+use deadpool_postgres::{Client, Pool, PoolError};
 use tokio::sync::Semaphore;
-use tokio_postgres::config::TargetSessionAttrs;
-use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{Options, Result, StoreError};
 use crate::domain::Environment;
-use crate::tls;
 use batch::Batched;
 pub(super) use inspect::inspect_postgres;
 pub(super) use orders::orders_with_id;
@@ -35,26 +31,12 @@ mod migrations {
     refinery::embed_migrations!("src/store/migrations/postgres");
 }
 
-const CONNECTIONS_MAX: usize = 15;
 /// Few writers make large batches: each commit then carries more orders.
 const WRITERS: usize = 2;
 const READERS: usize = 2;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-const POOL_TIMEOUT: Duration = Duration::from_secs(1);
-/// A peer that no longer answers is given up, even when the network says nothing.
-const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
 const STATEMENT_TIMEOUT_MS: u32 = 3_000;
 /// For a whole call, whatever it waits for.
 const CALL_TIMEOUT: Duration = Duration::from_secs(8);
-/// Every statement of ours finds its rows by an index. A plan that was made while the tables had no
-/// statistics must not read them whole, and would until they have. Where there is no index (a table of a few
-/// rows) these settings make a plan look so dear that PostgreSQL would compile it: milliseconds each time.
-const BY_INDEX: &str =
-    "-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off -c jit=off";
-/// What a node holds when it dies or stands still is given back by the server: a transaction that says
-/// nothing, and a peer that acknowledges nothing.
-const GIVEN_BACK: &str = "-c idle_in_transaction_session_timeout=5000 -c tcp_keepalives_idle=5 \
-                          -c tcp_keepalives_interval=2 -c tcp_user_timeout=10000";
 /// Any number, the same on every node: whoever holds it migrates.
 const MIGRATION_LOCK: i64 = 0x7376_635f_6d69_6772;
 
@@ -73,7 +55,7 @@ pub(super) struct Postgres {
 
 impl Postgres {
     pub(super) async fn open(url: &str, options: &Options) -> Result<Self> {
-        let pool = connect(url)?;
+        let pool = connect::pool(url)?;
         let mut client = pool.get().await.map_err(|fault| {
             StoreError::Refused(format!("cannot connect to PostgreSQL: {}", reason(&fault)))
         })?;
@@ -222,42 +204,6 @@ fn chain(fault: &tokio_postgres::Error) -> String {
         Some(cause) => format!("{fault}: {cause}"),
         None => fault.to_string(),
     }
-}
-
-fn connect(url: &str) -> Result<Pool> {
-    let mut config: tokio_postgres::Config = url
-        .parse()
-        // The URL holds a password: the parser's message names the part that is wrong, not its value.
-        .map_err(|fault| {
-            StoreError::Refused(format!("the PostgreSQL URL is not valid: {fault}"))
-        })?;
-    let given = config.get_options().unwrap_or_default().to_owned();
-    config
-        .options(format!(
-            "{given} -c statement_timeout={STATEMENT_TIMEOUT_MS} {BY_INDEX} {GIVEN_BACK}"
-        ))
-        .application_name("svc")
-        .connect_timeout(CONNECT_TIMEOUT)
-        .tcp_user_timeout(TCP_USER_TIMEOUT)
-        .keepalives_idle(TCP_USER_TIMEOUT)
-        .target_session_attrs(TargetSessionAttrs::ReadWrite);
-    let tls =
-        tls::client(tls::trust_store()).map_err(|fault| StoreError::Refused(fault.to_string()))?;
-    let manager = Manager::from_config(
-        config,
-        MakeRustlsConnect::new(tls),
-        ManagerConfig { recycling_method: RecyclingMethod::Verified },
-    );
-    Pool::builder(manager)
-        .max_size(CONNECTIONS_MAX)
-        .runtime(Runtime::Tokio1)
-        .timeouts(Timeouts {
-            wait: Some(POOL_TIMEOUT),
-            create: Some(CONNECT_TIMEOUT),
-            recycle: Some(POOL_TIMEOUT),
-        })
-        .build()
-        .map_err(|fault| StoreError::Refused(fault.to_string()))
 }
 
 /// Nodes may start together: one migrates, the others wait and find the work done.

@@ -6,6 +6,7 @@ mod queue;
 mod silence;
 mod starts;
 mod statement;
+mod unheard;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use svc_service::config::{Config, RailConfig};

@@ -10,6 +10,7 @@ mod paying;
 mod receiver;
 mod service;
 mod tls;
+mod wire;
 
 pub(crate) use connector::{Reply, TestConnector};
 pub(crate) use delivery::{Shop, TestDelivery};
@@ -20,6 +21,7 @@ pub(crate) use paying::{Seen, TestPaying, push, reference};
 pub(crate) use receiver::{Received, Receiver};
 pub(crate) use service::{Answer, TestService, application};
 pub(crate) use tls::{Authority, self_signed};
+pub(crate) use wire::Wire;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -151,7 +153,7 @@ impl TestDatabase {
         }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         match self {
             Self::Sqlite(_) => unreachable!("only PostgreSQL has a URL"),
             Self::Postgres { server, name } => {
