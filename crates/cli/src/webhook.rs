@@ -88,10 +88,10 @@ struct Which {
     state: Option<StateArg>,
     /// Created since: a time (2026-11-15T08:00:00Z) or how long ago (2h)
     #[arg(long, value_name = "TIME", value_parser = moment)]
-    since: Option<Timestamp>,
+    since: Option<Moment>,
     /// Created before: a time or how long ago
     #[arg(long, value_name = "TIME", value_parser = moment)]
-    until: Option<Timestamp>,
+    until: Option<Moment>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -328,13 +328,15 @@ impl Which {
                 }
             }
         };
+        // A sandbox may be ahead of the machine.
+        let now = Clock::system().now().checked_add(store.clock_ahead().await?)?;
         Ok(EventFilter {
             id: None,
             application,
             reference_number,
             state: self.state.map(Into::into),
-            since: self.since,
-            until: self.until,
+            since: self.since.map(|moment| moment.at(now)).transpose()?,
+            until: self.until.map(|moment| moment.at(now)).transpose()?,
         })
     }
 }
@@ -345,14 +347,27 @@ fn event_id(text: &str) -> anyhow::Result<EventId> {
     })
 }
 
-/// A moment, or how long ago it was.
-fn moment(text: &str) -> Result<Timestamp, String> {
-    if let Ok(at) = text.parse::<Timestamp>() {
-        return Ok(at);
+#[derive(Clone, Copy)]
+enum Moment {
+    At(Timestamp),
+    Ago(SignedDuration),
+}
+
+impl Moment {
+    fn at(self, now: Timestamp) -> anyhow::Result<Timestamp> {
+        match self {
+            Self::At(at) => Ok(at),
+            Self::Ago(ago) => Ok(now.checked_sub(ago)?),
+        }
     }
-    let ago: SignedDuration =
-        text.parse().map_err(|_| "give a time like 2026-11-15T08:00:00Z, or 2h".to_owned())?;
-    Clock::system().now().checked_sub(ago).map_err(|fault| fault.to_string())
+}
+
+fn moment(text: &str) -> Result<Moment, String> {
+    if let Ok(at) = text.parse() {
+        return Ok(Moment::At(at));
+    }
+    let ago = text.parse().map(Moment::Ago);
+    ago.map_err(|_| "give a time like 2026-11-15T08:00:00Z, or 2h".to_owned())
 }
 
 fn event_view(store: &Store, directory: &Directory, event: &EventRecord) -> EventView {

@@ -65,7 +65,16 @@ pub(super) async fn check(
         None => None,
     };
     match verified(&app, person, &form).await? {
-        Some(person) => enter(&app, &person, &exchange, next).await,
+        Some(person) => {
+            let entered = enter(&app, &person, &exchange, next.clone()).await?;
+            // Whoever changed the password while this one was checked has ended all sessions but this.
+            let now = app.store.person(person.id).await?;
+            let proof = |of: &Person| (of.password_hash.clone(), of.totp_sealed.clone());
+            match now.is_some_and(|now| proof(&now) == proof(&person)) {
+                true => Ok(entered),
+                false => Ok(page(&app, &headers, next, given, "wrong")),
+            }
+        }
         None => {
             tracing::warn!(request_id = exchange.request_id, "a sign-in was refused");
             note_refusal(&app, given, &exchange).await?;

@@ -51,8 +51,8 @@ impl Chaos {
         if now < until {
             return Disturbance::Delayed { until };
         }
-        // A delayed event has used up an attempt by waiting.
-        let made = i64::from(attempt) - i64::from(self.delay_ms > 0);
+        // A delayed event has used up an attempt by waiting, unless its first came after that.
+        let made = i64::from(attempt) - i64::from(self.delay_ms > 0 && attempt > 1);
         if made <= self.drop_first || self.draw(what, attempt) < self.failures_per_mille {
             return Disturbance::Lost;
         }

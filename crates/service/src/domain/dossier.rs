@@ -111,9 +111,9 @@ impl Dossier {
         self.attempts.iter().find(|attempt| attempt.id == *id)
     }
 
-    /// The attempt that may be moving money at this moment.
+    /// The attempt that may be moving money at this moment; the newest, should there be two.
     pub fn in_flight(&self) -> Option<&PaymentAttempt> {
-        self.attempts.iter().find(|attempt| attempt.state.is_in_flight())
+        self.attempts.iter().rfind(|attempt| attempt.state.is_in_flight())
     }
 
     /// Money came that is not the amount: until an operator has decided, the order stays pending.

@@ -38,7 +38,7 @@ pub async fn answer(
 ) -> Result<(), AnswerError> {
     let dossier = app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))?;
     let silent = |one: &&PaymentAttempt| one.state == AttemptState::Unknown && one.due_at.is_none();
-    let attempt = dossier.in_flight().filter(silent);
+    let attempt = dossier.attempts.iter().find(silent);
     let attempt = attempt.ok_or(AnswerError::NotUnknown)?;
     let now = app.clock.now();
     let cause = match &found {

@@ -23,7 +23,7 @@ pub async fn expire(app: &App, reference: &ReferenceNumber) -> Result<(), StoreE
 /// The same at once, without the grace: what the sandbox calls `expire`.
 pub async fn expire_now(app: &App, reference: &ReferenceNumber) -> Result<(), StoreError> {
     let now = app.clock.now();
-    app.store.postpone(reference, now, Some(now)).await?;
+    app.store.postpone(reference, None, now, Some(now)).await?;
     expire_after(app, reference, SignedDuration::ZERO).await
 }
 
@@ -34,19 +34,20 @@ async fn expire_after(
 ) -> Result<(), StoreError> {
     let now = app.clock.now();
     let Some(dossier) = app.store.dossier(reference).await? else { return Ok(()) };
-    if now < dossier.order.expires_at {
+    let deadline = dossier.order.expires_at;
+    if now < deadline {
         return Ok(());
     }
     match dossier.at_deadline(now, grace, app.awake.since()) {
         Err(_) => Ok(()),
         Ok(Deadline::Close { until } | Deadline::Wait { until }) => {
-            app.store.postpone(reference, until, Some(now)).await
+            app.store.postpone(reference, Some(deadline), until, Some(now)).await
         }
         Ok(Deadline::Cancel(reason)) => {
             let outcome = cancel(app, reference, reason, &Author::service()).await?;
             if outcome == Cancelling::Waits {
                 // An attempt slipped in; its end wakes the order.
-                app.store.postpone(reference, later(now), None).await?;
+                app.store.postpone(reference, Some(deadline), later(now), None).await?;
             }
             Ok(())
         }

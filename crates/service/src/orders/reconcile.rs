@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::settle;
 use crate::app::App;
-use crate::domain::{Centimos, ExceptionKind, Notice, ReferenceNumber, Word};
+use crate::domain::{About, Centimos, ExceptionKind, Notice, ReferenceNumber, Word};
 use crate::rails::{ConnectorError, DayStatement, Rail};
 use crate::store::{Received, StoreError};
 
@@ -90,7 +90,8 @@ async fn compare(
         paid.extend(order.clone());
     }
     let (id, amount) = (notice.rail_payment_id.clone(), notice.word.amount());
-    let verdict = match app.store.received_amount(&notice).await? {
+    let ours = received(app, &notice, order.as_ref()).await?;
+    let verdict = match ours {
         Some(ours) if ours == amount => Verdict::Matched,
         Some(ours) => Verdict::AmountDiffers { ours },
         None if !apply => Verdict::MissingHere,
@@ -103,6 +104,30 @@ async fn compare(
         },
     };
     Ok(Finding { rail_payment_id: Some(id), order, amount, verdict })
+}
+
+/// What we know of this money: by its id, if that is not of another order's; or by the name of its own that
+/// other money under a used id has.
+async fn received(
+    app: &App,
+    notice: &Notice,
+    order: Option<&ReferenceNumber>,
+) -> Result<Option<Centimos>, StoreError> {
+    let by_id = app.store.received(notice).await?.filter(|(_, of)| {
+        let (Some(of), Some(order)) = (of, order) else { return true };
+        of == order
+    });
+    let amount = notice.word.amount();
+    match by_id {
+        Some((ours, _)) if ours == amount => Ok(Some(ours)),
+        _ => {
+            let about = order.map_or_else(|| notice.about.clone(), |o| About::Order(o.clone()));
+            let rail_payment_id = notice.own_name(&about);
+            let named = Notice { rail_payment_id, ..notice.clone() };
+            let by_name = app.store.received(&named).await?;
+            Ok(by_name.or(by_id).map(|(ours, _)| ours))
+        }
+    }
 }
 
 async fn order_of(app: &App, notice: &Notice) -> Result<Option<ReferenceNumber>, StoreError> {

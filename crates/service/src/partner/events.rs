@@ -49,6 +49,14 @@ impl Cursor {
         }
     }
 
+    /// A clock that was ahead when it was made may have been put right since.
+    fn no_later_than(mut self, cutoff: &EventId) -> Self {
+        if self.settled.as_ref().is_some_and(|settled| settled > cutoff) {
+            self.settled = Some(cutoff.clone());
+        }
+        self
+    }
+
     fn after(&self) -> Option<&EventId> {
         self.reached.as_ref().or(self.settled.as_ref())
     }
@@ -135,18 +143,19 @@ pub(super) async fn events(
 ) -> Result<Reply<EventsData>, ApiError> {
     let asked = parse(&query.unwrap_or_default())?;
     let application = caller.application(&app, &asked.uuid).await?;
+    let settled_by = app.clock.now().saturating_sub(SETTLING).unwrap_or(Timestamp::MIN);
+    let cutoff = EventId::assign(settled_by, [0; 10]);
+    let cursor = asked.cursor.no_later_than(&cutoff);
     let page = FeedPage {
         application: application.id,
-        after: asked.cursor.after().cloned(),
+        after: cursor.after().cloned(),
         limit: asked.limit,
         undelivered: asked.undelivered,
     };
     let feed = app.store.feed(page).await?;
-    let settled_by = app.clock.now().saturating_sub(SETTLING).unwrap_or(Timestamp::MIN);
-    let cutoff = EventId::assign(settled_by, [0; 10]);
     Ok(Reply::ok(EventsData {
         has_more: feed.more,
-        next_cursor: asked.cursor.next(feed.scanned_to, feed.more, cutoff).print(),
+        next_cursor: cursor.next(feed.scanned_to, feed.more, cutoff).print(),
         events: feed.events.into_iter().map(event_data).collect::<Result<_, _>>()?,
     }))
 }

@@ -322,14 +322,16 @@ impl Store {
         engine!(self.request_cancel(reference, reason, stamp))
     }
 
-    /// Looks at a pending order again at `until`; it is no longer offered from `closing_since` on.
+    /// Looks at a pending order again at `until`; it is no longer offered from `closing_since` on. Nothing, if
+    /// its deadline was moved since it was `seen`.
     pub async fn postpone(
         &self,
         reference: &ReferenceNumber,
+        seen: Option<Timestamp>,
         until: Timestamp,
         closing_since: Option<Timestamp>,
     ) -> Result<()> {
-        engine!(self.postpone(reference, until, closing_since))
+        engine!(self.postpone(reference, seen, until, closing_since))
     }
 
     /// Looks at a withdrawal again at `to`, or never; if it was due at `due` and not for longer than

@@ -12,12 +12,19 @@ use crate::domain::{Centimos, Notice, ReferenceNumber};
 const PART: SignedDuration = SignedDuration::from_hours(1);
 
 impl Store {
-    /// The amount of this very notice, if we have received it.
-    pub async fn received_amount(&self, notice: &Notice) -> Result<Option<Centimos>> {
-        let sql = "select amount_centimos from receipts
+    /// The amount that we have received by this id, and for which order.
+    pub async fn received(
+        &self,
+        notice: &Notice,
+    ) -> Result<Option<(Centimos, Option<ReferenceNumber>)>> {
+        let sql = "select amount_centimos, reference_number from receipts
                    where rail = ?1 and rail_payment_id = ?2 and kind = ?3";
         let key = values![&*notice.rail, &*notice.rail_payment_id, notice.word.kind()];
-        self.select_one(Statement::new(sql, key), |cells| cells.integer().map(Centimos::new)).await
+        let read = |cells: &mut Cells| {
+            let amount = Centimos::new(cells.integer()?);
+            Ok((amount, cells.maybe_text()?.as_deref().map(read_reference).transpose()?))
+        };
+        self.select_one(Statement::new(sql, key), read).await
     }
 
     /// Orders whose payment by this rail confirmed them in that time.

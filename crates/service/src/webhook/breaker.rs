@@ -86,6 +86,13 @@ impl Breaker {
         }
     }
 
+    /// It was not asked, or its answer says nothing about it: if it was a probe, another may go.
+    pub(super) fn said_nothing(&mut self, now: Timestamp) {
+        if let State::Probing { pause } = self.state {
+            self.state = State::Paused { until: now, pause };
+        }
+    }
+
     pub(super) fn failed(&mut self, now: Timestamp) {
         self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
         let pause = match self.state {

@@ -9,14 +9,25 @@ use super::chaos;
 use super::sender::{Failure, Outcome, Sender};
 use super::signature::signature_headers;
 use crate::app::App;
-use crate::domain::{ApplicationId, EventId, Lane, Retry, next_retry};
+use crate::domain::{ApplicationId, Chaos, EventId, Lane, Retry, next_retry};
 use crate::store::{Attempt, Claimed, LeaseToken, Verdict};
 
 /// An attempt that is over, and what the store must know of it.
 pub(super) struct Delivery {
     pub lane: Lane,
-    pub delivered: bool,
+    pub sign: Sign,
     pub attempt: Attempt,
+    /// What chaos sends after it.
+    pub follow_up: Option<(Chaos, Claimed)>,
+}
+
+/// What an attempt says about its destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    Taken,
+    Failed,
+    /// Nobody was asked; or it refused, promptly and once more, what it had refused before.
+    Nothing,
 }
 
 pub(super) async fn deliver(
@@ -33,6 +44,7 @@ pub(super) async fn deliver(
     let watch = app.clock.stopwatch();
     let chaos = chaos::chaos(app, event.lane.application);
     let prevented = chaos.as_ref().and_then(|chaos| chaos::prevent(chaos, &event, at));
+    let asked = prevented.is_none();
     let (outcome, forced) = match prevented {
         Some(prevented) => (prevented.outcome, prevented.verdict),
         None => {
@@ -44,9 +56,7 @@ pub(super) async fn deliver(
             (attempt(app, sender, &event, body, at).await, None)
         }
     };
-    if let (Some(chaos), None) = (&chaos, outcome.failure) {
-        chaos::follow_up(app, sender, chaos, &event).await;
-    }
+    let follow_up = chaos.filter(|_| outcome.failure.is_none()).map(|chaos| (chaos, event.clone()));
     let Claimed { id, lane, attempt: number, failures, queued_at, .. } = event;
     let took = watch.elapsed();
     app.metrics.webhook_attempt(outcome.failure.map(Failure::as_str), took);
@@ -54,6 +64,7 @@ pub(super) async fn deliver(
     if verdict == Verdict::Exhausted {
         tracing::warn!(event = id.as_str(), "a webhook was tried to the end of its schedule");
     }
+    let refused_again = failures > 0 && outcome.http_status.is_some_and(is_refusal);
     let attempt = Attempt {
         event: id,
         lease,
@@ -66,7 +77,17 @@ pub(super) async fn deliver(
         answer_start: outcome.answer_start,
         verdict,
     };
-    Delivery { lane, delivered: verdict == Verdict::Delivered, attempt }
+    let sign = match outcome.failure {
+        None => Sign::Taken,
+        Some(_) if !asked || refused_again => Sign::Nothing,
+        Some(_) => Sign::Failed,
+    };
+    Delivery { lane, sign, attempt, follow_up }
+}
+
+/// The destination is there and does not want this one; it may want others.
+fn is_refusal(status: u16) -> bool {
+    (400..500).contains(&status) && ![408, 429].contains(&status)
 }
 
 async fn attempt(

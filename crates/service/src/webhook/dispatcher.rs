@@ -1,14 +1,16 @@
 //! Walk C: outbox row → claim → sign → POST → decide → record. Nothing here outlives a restart,
 //! because nothing here is more than a copy of the outbox.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::task::{JoinError, JoinSet};
 
+use super::chaos;
 use super::delivery::{Delivery, deliver};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Returned};
 use super::sender::{Sender, SenderError};
 use crate::app::App;
 use crate::domain::Lane;
@@ -52,11 +54,13 @@ enum Done {
         events: Result<Vec<Claimed>, StoreError>,
     },
     Delivered(Box<Delivery>),
+    FollowedUp,
     Recorded {
         attempts: Vec<(Lane, Attempt)>,
         outcome: Result<Vec<Recorded>, StoreError>,
     },
-    Returned,
+    /// Each lane, and whether some were not due yet.
+    Returned(HashMap<Lane, bool>),
 }
 
 impl Dispatcher {
@@ -105,6 +109,8 @@ impl Dispatcher {
     /// Requests under way are finished and recorded; what was only claimed is given back.
     async fn stop(&mut self) {
         self.stopping = true;
+        // Whatever was to be recorded is tried once more.
+        self.store_down = None;
         loop {
             self.lanes.give_up_held();
             self.proceed();
@@ -253,10 +259,15 @@ impl Dispatcher {
         }
         let app = self.app.clone();
         self.tasks.spawn(async move {
-            let unsent = returned.into_iter().map(|held| (held.event.id, held.lease)).collect();
+            let mut lanes = HashMap::new();
+            let mut unsent = Vec::with_capacity(returned.len());
+            for Returned { event, lease, lane, early } in returned {
+                *lanes.entry(lane).or_default() |= early;
+                unsent.push((event, lease));
+            }
             // If it cannot be told, the leases run out by themselves.
             let _ = app.store.give_back(unsent).await;
-            Done::Returned
+            Done::Returned(lanes)
         });
     }
 
@@ -271,16 +282,24 @@ impl Dispatcher {
         match done {
             Done::Claimed { wants, lease, asked_at, events } => {
                 self.claiming = false;
-                let events = events.unwrap_or_else(|fault| {
-                    // The next look finds these lanes again.
-                    self.store_failed(fault);
-                    Vec::new()
-                });
-                self.lanes.claimed(wants, events, &lease, asked_at);
+                match events {
+                    Ok(events) => self.lanes.claimed(wants, events, &lease, asked_at),
+                    Err(fault) => {
+                        self.store_failed(fault);
+                        self.lanes.not_claimed(wants);
+                    }
+                }
             }
             Done::Delivered(delivery) => {
-                let Delivery { lane, delivered, attempt } = *delivery;
-                self.lanes.ended(&lane, delivered, attempt.number, self.app.clock.now());
+                let Delivery { lane, sign, attempt, follow_up } = *delivery;
+                self.lanes.ended(&lane, sign, attempt.number, self.app.clock.now());
+                if let Some((chaos, event)) = follow_up {
+                    let (app, sender) = (self.app.clone(), Arc::clone(&self.sender));
+                    self.tasks.spawn(async move {
+                        chaos::follow_up(&app, &sender, &chaos, &event).await;
+                        Done::FollowedUp
+                    });
+                }
                 if self.to_record.is_empty() {
                     self.record_by = (self.app.clock.stopwatch() + RECORD_PAUSE).into();
                 }
@@ -298,7 +317,12 @@ impl Dispatcher {
                     }
                 }
             }
-            Done::Returned => {}
+            Done::FollowedUp => {}
+            Done::Returned(lanes) => {
+                for (lane, early) in lanes {
+                    self.lanes.given_back(lane, early);
+                }
+            }
         }
     }
 

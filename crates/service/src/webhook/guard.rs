@@ -19,8 +19,8 @@ use crate::domain::is_public_address;
 /// Asked twice, a look-up still ends before the exchange does.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 const LOOKUP_RETRIES: usize = 1;
-/// A merchant that moves is found again within this, whatever its DNS says.
-const TTL_MAX: Duration = Duration::from_secs(60);
+/// Whatever its DNS says.
+const TTL_MAX: Duration = Duration::from_secs(30);
 const NEGATIVE_TTL_MAX: Duration = Duration::from_secs(5);
 const NAMES_CACHED: u64 = 4_096;
 const LOOKUPS_MAX: usize = 512;

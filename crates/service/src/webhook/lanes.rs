@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::breaker::Breaker;
-use crate::domain::{ApplicationId, Lane};
+use super::delivery::Sign;
+use crate::domain::{ApplicationId, EventId, Lane};
 use crate::store::{Claimed, LeaseToken, Want};
 
 /// Requests under way in all: what a node has memory for.
@@ -27,8 +28,13 @@ const WANTS_MAX: usize = 64;
 /// Whoever sends us to a thousand dead hosts holds up only itself.
 const LANES_MAX: usize = 16_384;
 const APPLICATION_LANES_MAX: usize = 256;
-/// Calm lanes are kept so that they need not start over, up to this many.
-const CALM_MAX: usize = 1_024;
+/// Lanes with nothing to do are kept, so that they need not start over and nobody's failures are
+/// forgotten, while no more than this are known.
+const IDLE_MAX: usize = 1_024;
+const APPLICATION_IDLE_MAX: usize = 128;
+/// The last of the room is for lanes that do not take much of it: slow ones leave some to quick ones.
+const CROWDED: usize = IN_FLIGHT_MAX / 4 * 3;
+const CROWDED_LANE_MAX: u32 = 4;
 
 #[derive(Default)]
 pub(super) struct Lanes {
@@ -41,7 +47,7 @@ pub(super) struct Lanes {
     in_flight: usize,
     held: usize,
     of_application: HashMap<ApplicationId, Share>,
-    returned: Vec<Held>,
+    returned: Vec<Returned>,
 }
 
 /// What one application takes of the whole.
@@ -57,6 +63,22 @@ pub(super) struct Held {
     pub event: Claimed,
     pub lease: LeaseToken,
     claimed_at: Instant,
+    /// It may not be due yet.
+    early: bool,
+}
+
+/// A claimed event that is not sent after all.
+pub(super) struct Returned {
+    pub event: EventId,
+    pub lease: LeaseToken,
+    pub lane: Lane,
+    pub early: bool,
+}
+
+impl From<Held> for Returned {
+    fn from(held: Held) -> Self {
+        Self { event: held.event.id, lease: held.lease, lane: held.event.lane, early: held.early }
+    }
 }
 
 struct State {
@@ -184,7 +206,8 @@ impl Lanes {
             let lane = event.lane.clone();
             *counts.entry(lane.clone()).or_default() += 1;
             let state = self.known.get_mut(&lane).expect("lanes are claimed for while known");
-            state.held.push_back(Held { event, lease: lease.clone(), claimed_at });
+            let early = state.catching_up;
+            state.held.push_back(Held { event, lease: lease.clone(), claimed_at, early });
             self.held += 1;
             self.of_application.entry(lane.application).or_default().held += 1;
             if !std::mem::replace(&mut state.sending, true) {
@@ -195,11 +218,25 @@ impl Lanes {
             let Some(state) = self.known.get_mut(&want.lane) else { continue };
             let full = counts.get(&want.lane) == Some(&want.most);
             // Queued again meanwhile: somebody rang after the claim had looked.
-            state.waiting = full || state.place != Place::Nowhere;
-            state.catching_up &= full;
+            let more = full || state.place != Place::Nowhere;
+            state.waiting = more;
+            state.catching_up &= more;
             if full {
                 self.queue(want.lane);
             }
+        }
+    }
+
+    /// The store could not be asked: nothing is known of these.
+    pub(super) fn not_claimed(&mut self, wants: Vec<Want>) {
+        wants.into_iter().for_each(|want| self.notice(want.lane));
+    }
+
+    /// Events of this lane can be claimed again.
+    pub(super) fn given_back(&mut self, lane: Lane, early: bool) {
+        self.notice(lane.clone());
+        if let Some(state) = self.known.get_mut(&lane) {
+            state.catching_up |= early && !state.breaker.is_broken();
         }
     }
 
@@ -215,7 +252,9 @@ impl Lanes {
             let share = self.of_application.entry(lane.application).or_default();
             while let Some(first) = state.held.front() {
                 let late = instant.duration_since(first.claimed_at) > HELD_TIME_MAX;
+                let crowded = self.in_flight >= CROWDED && state.in_flight >= CROWDED_LANE_MAX;
                 let stop = self.in_flight >= IN_FLIGHT_MAX
+                    || crowded
                     || share.in_flight >= APPLICATION_MAX
                     || state.breaker.room(now, state.in_flight) == 0;
                 if stop && !late {
@@ -225,8 +264,7 @@ impl Lanes {
                 share.held -= 1;
                 if late {
                     state.ahead /= 2;
-                    state.waiting = true;
-                    self.returned.extend(state.held.pop_front());
+                    self.returned.extend(state.held.pop_front().map(Returned::from));
                     continue;
                 }
                 state.breaker.started();
@@ -244,40 +282,44 @@ impl Lanes {
     }
 
     /// A request ended, the so manieth attempt of its event.
-    pub(super) fn ended(&mut self, lane: &Lane, delivered: bool, attempt: u32, now: Timestamp) {
+    pub(super) fn ended(&mut self, lane: &Lane, sign: Sign, attempt: u32, now: Timestamp) {
         self.in_flight -= 1;
         let share = self.of_application.entry(lane.application).or_default();
         share.in_flight -= 1;
         let state = self.known.get_mut(lane).expect("a lane with a request under way is known");
         state.in_flight -= 1;
-        if delivered {
-            if state.waiting && state.held.is_empty() {
-                state.ahead = (state.ahead * 2).clamp(AHEAD_START, AHEAD_MAX);
-            }
-            state.advanced |= state.catching_up && attempt > 1;
-            let long_broken = state.breaker.is_long_broken();
-            if state.breaker.succeeded() {
-                // Not after every pause: events that are refused each time would bring the next one on.
-                state.catching_up = long_broken || state.interrupted;
-                (state.interrupted, state.advanced) = (false, false);
-                state.waiting = true;
-                // The pause is over before its time.
-                if let Place::Paused(until) = state.place {
-                    self.paused.remove(&(until, lane.clone()));
-                    state.place = Place::Nowhere;
+        match sign {
+            Sign::Taken => {
+                if state.waiting && state.held.is_empty() {
+                    state.ahead = (state.ahead * 2).clamp(AHEAD_START, AHEAD_MAX);
+                }
+                state.advanced |= attempt > 1;
+                let long_broken = state.breaker.is_long_broken();
+                if state.breaker.succeeded() {
+                    // Not after every pause: events that are refused each time would bring the next one on.
+                    state.catching_up = long_broken || state.interrupted;
+                    (state.interrupted, state.advanced) = (false, false);
+                    state.waiting = true;
+                    // The pause is over before its time.
+                    if let Place::Paused(until) = state.place {
+                        self.paused.remove(&(until, lane.clone()));
+                        state.place = Place::Nowhere;
+                    }
                 }
             }
-        } else {
-            state.breaker.failed(now);
-            if state.breaker.is_broken() {
-                state.interrupted |= state.catching_up && state.advanced;
-                state.catching_up = false;
-                state.ahead = 0;
-                // They wait for the probe like all others.
-                state.waiting |= !state.held.is_empty();
-                self.held -= state.held.len();
-                share.held -= state.held.len();
-                self.returned.extend(state.held.drain(..));
+            Sign::Nothing => state.breaker.said_nothing(now),
+            Sign::Failed => {
+                state.breaker.failed(now);
+                if state.breaker.is_broken() {
+                    let early = state.catching_up || state.held.iter().any(|held| held.early);
+                    state.interrupted |= early && state.advanced;
+                    state.catching_up = false;
+                    state.ahead = 0;
+                    // They wait for the probe like all others.
+                    self.held -= state.held.len();
+                    share.held -= state.held.len();
+                    self.returned.extend(state.held.drain(..).map(Returned::from));
+                }
             }
         }
         if state.waiting {
@@ -286,14 +328,14 @@ impl Lanes {
     }
 
     /// Claimed events that will not be sent after all.
-    pub(super) fn take_returned(&mut self) -> Vec<Held> {
+    pub(super) fn take_returned(&mut self) -> Vec<Returned> {
         std::mem::take(&mut self.returned)
     }
 
     /// Everything that is claimed and not sent, because nothing more will be.
     pub(super) fn give_up_held(&mut self) {
         for state in self.known.values_mut() {
-            self.returned.extend(state.held.drain(..));
+            self.returned.extend(state.held.drain(..).map(Returned::from));
         }
         self.of_application.values_mut().for_each(|share| share.held = 0);
         self.held = 0;
@@ -329,166 +371,36 @@ impl Lanes {
         self.known.values().filter(|state| state.breaker.is_broken()).count()
     }
 
-    /// Forgets lanes with nothing to do: those that failed once their pause is over, and calm ones
-    /// when there are many. A look finds them again when they have due events.
+    /// Forgets lanes with nothing to do where there are many: the calm ones first, and others once their
+    /// pause is over. A look finds them again when they have due events.
     pub(super) fn forget_idle(&mut self, now: Timestamp) {
-        let many = self.known.len() > CALM_MAX;
+        self.forget(|state| state.breaker.is_calm());
+        self.forget(|state| state.breaker.paused_until().is_none_or(|until| until <= now));
+    }
+
+    fn forget(&mut self, forgettable: impl Fn(&State) -> bool) {
+        let mut too_many = self.known.len().saturating_sub(IDLE_MAX);
+        let shares = &mut self.of_application;
+        if too_many == 0 && shares.values().all(|share| share.lanes <= APPLICATION_IDLE_MAX) {
+            return;
+        }
         self.known.retain(|lane, state| {
-            let busy = state.waiting || state.place != Place::Nowhere || state.in_flight > 0;
-            let paused = state.breaker.paused_until().is_some_and(|until| until > now);
-            let calm = state.breaker.is_calm() && !many;
-            let keep = busy || !state.held.is_empty() || paused || calm;
-            if !keep && let Some(share) = self.of_application.get_mut(&lane.application) {
+            let Some(share) = shares.get_mut(&lane.application) else { return true };
+            let many = too_many > 0 || share.lanes > APPLICATION_IDLE_MAX;
+            let idle = !state.waiting
+                && state.place == Place::Nowhere
+                && state.in_flight == 0
+                && state.held.is_empty();
+            let keep = !many || !idle || !forgettable(state);
+            if !keep {
+                too_many = too_many.saturating_sub(1);
                 share.lanes -= 1;
             }
             keep
         });
-        self.of_application.retain(|_, share| share.lanes > 0);
+        shares.retain(|_, share| share.lanes > 0);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::EventId;
-
-    fn at(ms: i64) -> Timestamp {
-        Timestamp::from_millisecond(ms).unwrap()
-    }
-
-    fn lane() -> Lane {
-        Lane { application: ApplicationId(1), origin: "https://a.ao".into() }
-    }
-
-    fn event(number: u8) -> Claimed {
-        Claimed {
-            id: EventId::assign(at(0), [number; 10]),
-            lane: lane(),
-            body: Vec::new(),
-            webhook_url: "https://a.ao/".into(),
-            attempt: 1,
-            failures: 0,
-            queued_at: at(0),
-            created_at: at(0),
-        }
-    }
-
-    /// Claims and sends what may be, from a store that always has more.
-    fn turn(lanes: &mut Lanes, now: Timestamp, instant: Instant) -> usize {
-        let wants = lanes.wants(now);
-        let most: usize = wants.iter().map(|want| want.most).sum();
-        let events = (0..most).map(|number| event(number as u8)).collect();
-        lanes.claimed(wants, events, &LeaseToken::assign([0; 16]), instant);
-        lanes.sends(now, instant).len()
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "a moment to count from")]
-    fn some_instant() -> Instant {
-        Instant::now()
-    }
-
-    #[test]
-    fn a_late_success_ends_a_pause_before_its_time() {
-        let (mut lanes, instant) = (Lanes::default(), some_instant());
-        lanes.notice(lane());
-        assert_eq!(turn(&mut lanes, at(0), instant), 4);
-        (0..2).for_each(|_| lanes.ended(&lane(), true, 1, at(0)));
-        assert_eq!(turn(&mut lanes, at(0), instant), 4);
-        // One of six is slow; the others fail, and the lane is paused.
-        (0..5).for_each(|_| lanes.ended(&lane(), false, 1, at(0)));
-        lanes.notice(lane());
-        assert_eq!(turn(&mut lanes, at(0), instant), 0, "it is paused");
-        lanes.ended(&lane(), true, 1, at(10));
-        assert!(turn(&mut lanes, at(10), instant) > 0, "it answers again");
-    }
-
-    #[test]
-    fn events_that_are_always_refused_are_not_sent_before_their_time_again_and_again() {
-        let (mut lanes, instant) = (Lanes::default(), some_instant());
-        let refuse_until_paused = |lanes: &mut Lanes, attempt: u32, now: Timestamp| {
-            lanes.notice(lane());
-            while !lanes.known[&lane()].breaker.is_broken() || lanes.in_flight() > 0 {
-                turn(lanes, now, instant);
-                lanes.ended(&lane(), false, attempt, now);
-            }
-        };
-        let probe = |lanes: &mut Lanes, now: Timestamp, delivered: bool| {
-            assert_eq!(turn(lanes, now, instant), 1, "one probe");
-            lanes.ended(&lane(), delivered, 1, now);
-        };
-        let early = |lanes: &Lanes| lanes.known[&lane()].catching_up;
-        // A merchant that was away for a while: whatever waits goes once it is back.
-        refuse_until_paused(&mut lanes, 1, at(0));
-        for (now, delivered) in [(1_000, false), (3_000, false), (7_000, true)] {
-            probe(&mut lanes, at(now), delivered);
-        }
-        assert!(early(&lanes));
-        // It is overwhelmed by that, but some of what had failed was delivered: that goes on.
-        turn(&mut lanes, at(7_000), instant);
-        lanes.ended(&lane(), true, 2, at(7_000));
-        refuse_until_paused(&mut lanes, 2, at(7_000));
-        probe(&mut lanes, at(8_000), true);
-        assert!(early(&lanes));
-        // Whatever is left is refused each time, while new events are delivered: it waits for its time.
-        refuse_until_paused(&mut lanes, 2, at(8_000));
-        probe(&mut lanes, at(9_000), true);
-        assert!(!early(&lanes));
-        // And so it does after a second of refusals.
-        let mut lanes = Lanes::default();
-        refuse_until_paused(&mut lanes, 1, at(0));
-        probe(&mut lanes, at(1_000), true);
-        assert!(!early(&lanes));
-    }
-
-    #[test]
-    fn an_event_that_comes_during_a_claim_is_not_left_to_the_next_look() {
-        let (mut lanes, instant) = (Lanes::default(), some_instant());
-        lanes.notice(lane());
-        assert_eq!(turn(&mut lanes, at(0), instant), 4);
-        lanes.ended(&lane(), true, 1, at(0));
-        let wants = lanes.wants(at(0));
-        lanes.notice(lane());
-        let events = (1..wants[0].most as u8).map(event).collect();
-        lanes.claimed(wants, events, &LeaseToken::assign([0; 16]), instant);
-        lanes.sends(at(0), instant);
-        assert!(lanes.wants(at(0)).is_empty(), "it has enough for now");
-        let mut asked = false;
-        while lanes.in_flight() > 0 && !asked {
-            lanes.ended(&lane(), true, 1, at(0));
-            lanes.sends(at(0), instant);
-            asked = !lanes.wants(at(0)).is_empty();
-        }
-        assert!(asked, "the event waits for a look");
-    }
-
-    #[test]
-    fn what_is_claimed_ahead_and_not_sent_in_time_is_given_back() {
-        let (mut lanes, instant) = (Lanes::default(), some_instant());
-        lanes.notice(lane());
-        assert_eq!(turn(&mut lanes, at(0), instant), 4);
-        lanes.ended(&lane(), true, 1, at(0));
-        assert_eq!(turn(&mut lanes, at(0), instant), 2, "and some are held");
-        assert!(lanes.sends(at(0), instant).is_empty());
-        assert!(lanes.take_returned().is_empty());
-        assert!(lanes.sends(at(0), instant + HELD_TIME_MAX * 2).is_empty());
-        assert!(!lanes.take_returned().is_empty());
-    }
-
-    #[test]
-    fn one_application_takes_its_share_of_lanes_and_no_more() {
-        let mut lanes = Lanes::default();
-        for number in 0..2_000 {
-            lanes.notice(Lane { origin: format!("https://{number}.ao"), ..lane() });
-        }
-        assert_eq!(lanes.known.len(), APPLICATION_LANES_MAX);
-        lanes.notice(Lane { application: ApplicationId(2), ..lane() });
-        let wants: usize = std::iter::from_fn(|| {
-            let wants = lanes.wants(at(0));
-            (!wants.is_empty()).then_some(wants)
-        })
-        .flatten()
-        .filter(|want| want.lane.application == ApplicationId(2))
-        .count();
-        assert_eq!(wants, 1, "another one has its turn");
-    }
-}
+mod tests;

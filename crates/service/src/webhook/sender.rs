@@ -100,14 +100,20 @@ impl Outcome {
     }
 }
 
+type Connector = HttpsConnector<HttpConnector<Guard>>;
+
 pub(super) struct Sender {
-    client: Client<HttpsConnector<HttpConnector<Guard>>, Full<Bytes>>,
+    connector: Connector,
+    /// With its connections, and since when.
+    client: Mutex<Option<(Client<Connector, Full<Bytes>>, Timestamp)>>,
     rules: UrlRules,
     /// URLs that passed the rules, which do not change while the service runs.
     passed: Mutex<HashMap<String, Uri>>,
 }
 
 const PASSED_MAX: usize = 1_024;
+/// A merchant that moves is found again within this and what its DNS says, or a minute.
+const CONNECTIONS_LIFE: Duration = Duration::from_secs(30);
 
 impl Sender {
     pub(super) fn new(config: &WebhookConfig, rules: UrlRules) -> Result<Self, SenderError> {
@@ -125,6 +131,18 @@ impl Sender {
             .enable_http1()
             .enable_http2()
             .wrap_connector(tcp);
+        Ok(Self { connector, client: Mutex::default(), rules, passed: Mutex::default() })
+    }
+
+    /// Connections that are in use are kept for ever, and their names are not looked up again: all are
+    /// made anew now and then.
+    fn client(&self, now: Timestamp) -> Client<Connector, Full<Bytes>> {
+        let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((client, since)) = &*kept
+            && now.duration_since(*since).unsigned_abs() < CONNECTIONS_LIFE
+        {
+            return client.clone();
+        }
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -136,8 +154,9 @@ impl Sender {
             .http2_keep_alive_interval(EXCHANGE_TIMEOUT)
             .http2_keep_alive_timeout(EXCHANGE_TIMEOUT)
             .http2_keep_alive_while_idle(true)
-            .build(connector);
-        Ok(Self { client, rules, passed: Mutex::default() })
+            .build(self.connector.clone());
+        *kept = Some((client.clone(), now));
+        client
     }
 
     /// Sends these very bytes; the signature headers are the caller's.
@@ -162,7 +181,8 @@ impl Sender {
         headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
         headers.insert(DELIVERY_ATTEMPT, attempt.into());
         let exchange = async {
-            let answer = self.client.request(request).await.map_err(|fault| failure(&fault))?;
+            let answer =
+                self.client(now).request(request).await.map_err(|fault| failure(&fault))?;
             read(answer, now).await
         };
         if let Err(fault) = faults::pass("before a webhook is sent") {

@@ -1,5 +1,7 @@
 //! Deadlines that are moved, on PostgreSQL: many orders expire at the same moment, and take one connection.
 
+use std::collections::HashSet;
+
 use deadpool_postgres::Client;
 use jiff::Timestamp;
 
@@ -13,16 +15,18 @@ impl Postgres {
     pub(in crate::store) async fn postpone(
         &self,
         reference: &ReferenceNumber,
+        seen: Option<Timestamp>,
         until: Timestamp,
         closing_since: Option<Timestamp>,
     ) -> Result<()> {
         let reference = reference.clone();
-        self.deadlines.run(Postponed { reference, until, closing_since }).await
+        self.deadlines.run(Postponed { reference, seen, until, closing_since }).await
     }
 }
 
 pub(super) struct Postponed {
     reference: ReferenceNumber,
+    seen: Option<Timestamp>,
     until: Timestamp,
     closing_since: Option<Timestamp>,
 }
@@ -47,26 +51,31 @@ impl Batch for Deadlines {
             .prepare_cached(
                 "update orders o
                  set expires_at_ms = t.until, closing_at_ms = coalesce(o.closing_at_ms, t.closing)
-                 from (select reference, min(until) as until, min(closing) as closing
-                       from unnest($1::text[], $2::bigint[], $3::bigint[])
-                           as given (reference, until, closing)
-                       group by reference order by reference) t
-                 where o.reference_number = t.reference and o.status || '' = 'PEN'",
+                 from (select reference, seen, min(until) as until, min(closing) as closing
+                       from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
+                           as given (reference, seen, until, closing)
+                       group by reference, seen order by reference) t
+                 where o.reference_number = t.reference and o.status || '' = 'PEN'
+                     and o.expires_at_ms = coalesce(t.seen, o.expires_at_ms)
+                 returning o.reference_number",
             )
             .await?;
         let transaction = db.transaction().await?;
         let moved = transaction
-            .execute(
+            .query(
                 &update,
                 &[
                     &column(orders, |order| order.reference.as_str()),
+                    &column(orders, |order| order.seen.map(Timestamp::as_millisecond)),
                     &column(orders, |order| order.until.as_millisecond()),
                     &column(orders, |order| order.closing_since.map(Timestamp::as_millisecond)),
                 ],
             )
             .await?;
-        let closing: Vec<_> = orders.iter().filter_map(Postponed::closing).collect();
-        if moved > 0 && !closing.is_empty() {
+        let moved: HashSet<&str> = moved.iter().map(|row| row.get(0)).collect();
+        let closing = orders.iter().filter_map(Postponed::closing);
+        let closing: Vec<_> = closing.filter(|(order, _)| moved.contains(order)).collect();
+        if !closing.is_empty() {
             let references = column(&closing, |(reference, _)| *reference);
             let since_ms = column(&closing, |(_, at)| at.as_millisecond());
             withdraw(&transaction, &references, &vec!["issued"; closing.len()], &since_ms).await?;

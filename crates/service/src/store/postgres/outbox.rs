@@ -117,10 +117,16 @@ impl Postgres {
         self.client()
             .await?
             .execute(
-                "update outbox set lease_token = null, lease_until_ms = null,
+                // In the order in which everybody takes them.
+                "with held as materialized (
+                     select o.id from outbox o
+                     join unnest($1::text[], $2::text[]) as t (event, lease)
+                         on o.id = t.event and o.lease_token = t.lease
+                     order by o.id for update of o
+                 )
+                 update outbox o set lease_token = null, lease_until_ms = null,
                      attempts = attempts - 1
-                 from unnest($1::text[], $2::text[]) as t (event, lease)
-                 where id = t.event and lease_token = t.lease",
+                 from held where o.id = held.id",
                 &[
                     &column(&unsent, |(event, _)| event.as_str()),
                     &column(&unsent, |(_, lease)| lease.as_str()),

@@ -61,7 +61,8 @@ pub(super) async fn stored(
     Ok(rows.iter().map(read).collect())
 }
 
-/// Whether all of them were new: another node may store one between our look and this.
+/// Whether all of them were new: another node may store one between our look and this. By everybody in the
+/// same order, so that no two wait for each other.
 pub(super) async fn insert(
     db: &impl GenericClient,
     received: &[(&Receipt, &'static str)],
@@ -72,6 +73,7 @@ pub(super) async fn insert(
              amount_centimos, outcome, raw, call_id, received_at_ms)
          select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[],
              $6::bigint[], $7::text[], $8::bytea[], $9::text[], $10::bigint[])
+         order by 1, 2, 3
          on conflict do nothing",
         &[
             &column(received, |(r, _)| r.notice.rail.as_str()),

@@ -254,11 +254,14 @@ impl<'a> Books<'a> {
     }
 
     async fn write(&self, db: &impl GenericClient) -> Told<()> {
+        // Money is held before its order is paid by other money, never after.
+        leave_attempts(db, &self.exceptions, true).await?;
         if !self.settled.is_empty() {
             settle(db, &self.settled).await?;
         }
         if !self.exceptions.is_empty() {
             insert_exceptions(db, &self.exceptions).await?;
+            leave_attempts(db, &self.exceptions, false).await?;
         }
         if !self.received.is_empty() {
             receipts::insert(db, &self.received).await?.then_some(()).ok_or(Fault::Raced)?;
@@ -363,6 +366,7 @@ async fn insert_exceptions(
              rail_payment_id, amount_centimos, detail, created_at_ms)
          select * from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[],
              $6::text[], $7::bigint[], $8::text[], $9::bigint[])
+         order by 5, 6, 2
          on conflict do nothing",
         &[
             &column(exceptions, |(_, kind, _)| kind.as_str()),
@@ -376,16 +380,36 @@ async fn insert_exceptions(
             &column(exceptions, |(r, ..)| r.stamp.at.as_millisecond()),
         ],
     )
-    .await?;
-    for (receipt, kind, _) in exceptions {
-        if let (Some(state), Some(attempt)) = (kind.leaves(), &receipt.attempt) {
-            let sql = "update payment_attempts set state = $3, due_at_ms = null,
-                           updated_at_ms = $2
-                       where id = $1 and ($3 = 'held' or state in ('submitted', 'awaiting_payer',
-                           'unknown', 'issued'))";
-            let at_ms = receipt.stamp.at.as_millisecond();
-            change(db, sql, &[&attempt.as_str(), &at_ms, &state.as_str()]).await?;
-        }
+    .await
+    .map(drop)
+}
+
+/// What becomes of the attempts whose money is excepted: of those that are held, or of the others.
+async fn leave_attempts(
+    db: &impl GenericClient,
+    exceptions: &[(&Receipt, ExceptionKind, String)],
+    held: bool,
+) -> Told<()> {
+    let left: Vec<_> = exceptions
+        .iter()
+        .filter_map(|(receipt, kind, _)| Some((receipt.attempt.as_ref()?, kind.leaves()?, receipt)))
+        .filter(|(_, state, _)| (*state == AttemptState::Held) == held)
+        .collect();
+    if left.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    change(
+        db,
+        "update payment_attempts p set state = t.state, due_at_ms = null, updated_at_ms = t.at_ms
+         from unnest($1::text[], $2::text[], $3::bigint[]) as t (id, state, at_ms)
+         where p.id = t.id and (t.state = 'held'
+             or p.state in ('submitted', 'awaiting_payer', 'unknown', 'issued'))",
+        &[
+            &column(&left, |(attempt, ..)| attempt.as_str()),
+            &column(&left, |(_, state, _)| state.as_str()),
+            &column(&left, |(.., receipt)| receipt.stamp.at.as_millisecond()),
+        ],
+    )
+    .await
+    .map(drop)
 }

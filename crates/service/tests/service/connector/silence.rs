@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use svc_service::orders::{self, Choice};
+use svc_service::domain::{Centimos, Reason, Word};
+use svc_service::orders::{self, Cancelling, Choice};
+use svc_service::store::Received;
 use tokio::sync::Semaphore;
 
 use super::production;
@@ -13,6 +15,7 @@ on_both_engines! {
     a_connector_that_hangs_holds_up_no_deadline,
     a_connector_that_hangs_is_asked_few_questions_at_once,
     a_connector_that_cannot_be_asked_is_not_asked,
+    a_code_that_is_lost_sight_of_while_a_push_is_under_way_keeps_its_order,
 }
 
 /// By then a code is asked about, and an order nobody pays is past its deadline.
@@ -66,4 +69,20 @@ async fn a_connector_that_cannot_be_asked_is_not_asked(database: TestDatabase) {
     paying.pass_s(600).await;
     assert_eq!(connector.calls("query").len(), 0);
     assert_eq!(paying.stands(&order).await, ("unknown", "PEN"), "its notice may still come");
+}
+
+async fn a_code_that_is_lost_sight_of_while_a_push_is_under_way_keeps_its_order(
+    database: TestDatabase,
+) {
+    let (paying, _connector) = production(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let code = paying.pay(&order, &Choice::Code).await.attempts.remove(0);
+    let push = paying.pay(&order, &push("923456789")).await.attempts.remove(1);
+    let notice = paying.notice(&code, "p1", Word::Unconfirmed);
+    assert_eq!(orders::settle(&paying.app, notice, "").await.unwrap(), Received::Noted);
+    let notice = paying.notice(&push, "p2", Word::Refused(Reason::PayerRefused));
+    assert_eq!(orders::settle(&paying.app, notice, "").await.unwrap(), Received::Noted);
+    assert_eq!(paying.cancel(&order).await, Cancelling::Waits, "money may be moving");
+    let notice = paying.notice(&code, "p3", Word::Paid(Centimos::new(1_500_000)));
+    assert_eq!(orders::settle(&paying.app, notice, "").await.unwrap(), Received::Confirmed);
 }

@@ -11,6 +11,7 @@ use crate::support::*;
 on_both_engines! {
     what_both_have_is_matched_and_not_counted_again,
     a_payment_we_never_heard_of_is_told_and_settled_when_asked,
+    a_payment_under_the_id_of_another_orders_is_not_taken_for_that,
     money_for_nothing_we_know_becomes_an_exception,
     another_amount_than_ours_is_told,
     an_order_that_the_rail_does_not_have_is_told,
@@ -88,6 +89,23 @@ async fn a_payment_we_never_heard_of_is_told_and_settled_when_asked(database: Te
     let told = reconciled((&paying, &connector), lines, true).await;
     assert_eq!(verdicts(&told), [Verdict::Matched]);
     paying.accounted_for(1).await;
+}
+
+async fn a_payment_under_the_id_of_another_orders_is_not_taken_for_that(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let (_, first) = issued(&paying, "order_1").await;
+    let (second_order, second) = issued(&paying, "order_2").await;
+    paid(&paying, &first, "p1").await;
+    let lines = json!([line("p1", &first, "15000.00"), line("p1", &second, "15000.00")]);
+    for (apply, expected) in [
+        (false, Verdict::MissingHere),
+        (true, Verdict::Exception(ExceptionKind::Reused)),
+        (true, Verdict::Matched),
+    ] {
+        let told = reconciled((&paying, &connector), lines.clone(), apply).await;
+        assert_eq!(verdicts(&told), [Verdict::Matched, expected]);
+    }
+    assert_eq!(paying.stands(&second_order).await, ("held", "PEN"));
 }
 
 async fn money_for_nothing_we_know_becomes_an_exception(database: TestDatabase) {

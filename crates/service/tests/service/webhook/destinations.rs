@@ -23,6 +23,7 @@ on_both_engines! {
     a_name_that_is_not_found_is_tried_again,
     a_silent_name_server_is_named_as_the_reason,
     no_spelling_of_a_private_address_gets_a_connection,
+    a_name_is_looked_up_again_although_its_connection_is_in_use,
 }
 
 const HOST: &str = "shop.example.com";
@@ -365,4 +366,21 @@ async fn no_spelling_of_a_private_address_gets_a_connection(database: TestDataba
     delivery.drain().await;
     assert_eq!(receiver.connections(), 0);
     assert_eq!(delivery.ended("refused"), 2 * hosts.len());
+}
+
+async fn a_name_is_looked_up_again_although_its_connection_is_in_use(database: TestDatabase) {
+    let receiver = Receiver::answering(200).await;
+    let names = NameServer::saying(&["127.0.0.1"]).await;
+    let mut delivery = TestDelivery::start_with(database, |config: &mut Config| {
+        config.webhooks.name_servers = vec![names.address()];
+    })
+    .await;
+    let shop = delivery.shop(&url("http", HOST, &receiver)).await;
+    for (number, connections) in [1, 1, 1, 2, 2, 2, 3].into_iter().enumerate() {
+        delivery.paid_order(&shop, &format!("order_{number}")).await;
+        delivery.drain().await;
+        assert_eq!(receiver.connections(), connections, "after {number} times ten seconds");
+        delivery.advance_s(10);
+    }
+    assert_eq!(names.asked(HOST), 3);
 }

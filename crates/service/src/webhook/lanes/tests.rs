@@ -1,0 +1,243 @@
+//! Lanes without a clock and a store.
+
+use super::*;
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_millisecond(ms).unwrap()
+}
+
+fn lane() -> Lane {
+    Lane { application: ApplicationId(1), origin: "https://a.ao".into() }
+}
+
+fn event(number: u8) -> Claimed {
+    Claimed {
+        id: EventId::assign(at(0), [number; 10]),
+        lane: lane(),
+        body: Vec::new(),
+        webhook_url: "https://a.ao/".into(),
+        attempt: 1,
+        failures: 0,
+        queued_at: at(0),
+        created_at: at(0),
+    }
+}
+
+/// Claims and sends what may be, from a store that always has more.
+fn turn(lanes: &mut Lanes, now: Timestamp, instant: Instant) -> usize {
+    let wants = lanes.wants(now);
+    let most: usize = wants.iter().map(|want| want.most).sum();
+    let events = (0..most).map(|number| event(number as u8)).collect();
+    lanes.claimed(wants, events, &LeaseToken::assign([0; 16]), instant);
+    lanes.sends(now, instant).len()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a moment to count from")]
+fn some_instant() -> Instant {
+    Instant::now()
+}
+
+#[test]
+fn a_late_success_ends_a_pause_before_its_time() {
+    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    lanes.notice(lane());
+    assert_eq!(turn(&mut lanes, at(0), instant), 4);
+    (0..2).for_each(|_| lanes.ended(&lane(), Sign::Taken, 1, at(0)));
+    assert_eq!(turn(&mut lanes, at(0), instant), 4);
+    // One of six is slow; the others fail, and the lane is paused.
+    (0..5).for_each(|_| lanes.ended(&lane(), Sign::Failed, 1, at(0)));
+    lanes.notice(lane());
+    assert_eq!(turn(&mut lanes, at(0), instant), 0, "it is paused");
+    lanes.ended(&lane(), Sign::Taken, 1, at(10));
+    assert!(turn(&mut lanes, at(10), instant) > 0, "it answers again");
+}
+
+#[test]
+fn events_that_are_always_refused_are_not_sent_before_their_time_again_and_again() {
+    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    let refuse_until_paused = |lanes: &mut Lanes, attempt: u32, now: Timestamp| {
+        lanes.notice(lane());
+        while !lanes.known[&lane()].breaker.is_broken() || lanes.in_flight() > 0 {
+            turn(lanes, now, instant);
+            lanes.ended(&lane(), Sign::Failed, attempt, now);
+        }
+    };
+    let probe = |lanes: &mut Lanes, now: Timestamp, sign: Sign| {
+        assert_eq!(turn(lanes, now, instant), 1, "one probe");
+        lanes.ended(&lane(), sign, 1, now);
+    };
+    let early = |lanes: &Lanes| lanes.known[&lane()].catching_up;
+    // A merchant that was away for a while: whatever waits goes once it is back.
+    refuse_until_paused(&mut lanes, 1, at(0));
+    for (now, sign) in [(1_000, Sign::Failed), (3_000, Sign::Failed), (7_000, Sign::Taken)] {
+        probe(&mut lanes, at(now), sign);
+    }
+    assert!(early(&lanes));
+    // It is overwhelmed by that, but some of what had failed was delivered: that goes on.
+    turn(&mut lanes, at(7_000), instant);
+    lanes.ended(&lane(), Sign::Taken, 2, at(7_000));
+    refuse_until_paused(&mut lanes, 2, at(7_000));
+    probe(&mut lanes, at(8_000), Sign::Taken);
+    assert!(early(&lanes));
+    // Whatever is left is refused each time, while new events are delivered: it waits for its time.
+    refuse_until_paused(&mut lanes, 2, at(8_000));
+    probe(&mut lanes, at(9_000), Sign::Taken);
+    assert!(!early(&lanes));
+    // And so it does after a second of refusals.
+    let mut lanes = Lanes::default();
+    refuse_until_paused(&mut lanes, 1, at(0));
+    probe(&mut lanes, at(1_000), Sign::Taken);
+    assert!(!early(&lanes));
+}
+
+#[test]
+fn an_event_that_comes_during_a_claim_is_not_left_to_the_next_look() {
+    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    lanes.notice(lane());
+    assert_eq!(turn(&mut lanes, at(0), instant), 4);
+    lanes.ended(&lane(), Sign::Taken, 1, at(0));
+    let wants = lanes.wants(at(0));
+    lanes.notice(lane());
+    let events = (1..wants[0].most as u8).map(event).collect();
+    lanes.claimed(wants, events, &LeaseToken::assign([0; 16]), instant);
+    lanes.sends(at(0), instant);
+    assert!(lanes.wants(at(0)).is_empty(), "it has enough for now");
+    let mut asked = false;
+    while lanes.in_flight() > 0 && !asked {
+        lanes.ended(&lane(), Sign::Taken, 1, at(0));
+        lanes.sends(at(0), instant);
+        asked = !lanes.wants(at(0)).is_empty();
+    }
+    assert!(asked, "the event waits for a look");
+}
+
+#[test]
+fn what_is_claimed_ahead_and_not_sent_in_time_is_given_back() {
+    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    lanes.notice(lane());
+    assert_eq!(turn(&mut lanes, at(0), instant), 4);
+    lanes.ended(&lane(), Sign::Taken, 1, at(0));
+    assert_eq!(turn(&mut lanes, at(0), instant), 2, "and some are held");
+    assert!(lanes.sends(at(0), instant).is_empty());
+    assert!(lanes.take_returned().is_empty());
+    assert!(lanes.sends(at(0), instant + HELD_TIME_MAX * 2).is_empty());
+    assert!(!lanes.take_returned().is_empty());
+}
+
+#[test]
+fn one_application_takes_its_share_of_lanes_and_no_more() {
+    let mut lanes = Lanes::default();
+    for number in 0..2_000 {
+        lanes.notice(Lane { origin: format!("https://{number}.ao"), ..lane() });
+    }
+    assert_eq!(lanes.known.len(), APPLICATION_LANES_MAX);
+    lanes.notice(Lane { application: ApplicationId(2), ..lane() });
+    let wants: usize = std::iter::from_fn(|| {
+        let wants = lanes.wants(at(0));
+        (!wants.is_empty()).then_some(wants)
+    })
+    .flatten()
+    .filter(|want| want.lane.application == ApplicationId(2))
+    .count();
+    assert_eq!(wants, 1, "another one has its turn");
+}
+
+/// Claims one event that is due, sends it and hears this of it.
+fn one(lanes: &mut Lanes, number: u8, sign: Sign, now: Timestamp, instant: Instant) {
+    lanes.notice(lane());
+    let wants = lanes.wants(now);
+    lanes.claimed(wants, vec![event(number)], &LeaseToken::assign([0; 16]), instant);
+    assert_eq!(lanes.sends(now, instant).len(), 1);
+    lanes.ended(&lane(), sign, 1, now);
+    // Nothing more is due.
+    let wants = lanes.wants(now);
+    lanes.claimed(wants, Vec::new(), &LeaseToken::assign([0; 16]), instant);
+    lanes.forget_idle(now);
+}
+
+#[test]
+fn failures_with_long_times_between_them_are_not_forgotten() {
+    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    for number in 0..8 {
+        one(&mut lanes, number, Sign::Failed, at(i64::from(number) * 60_000), instant);
+    }
+    assert_eq!(lanes.broken(), 1);
+    lanes.notice(lane());
+    let now = at(3_600_000);
+    assert_eq!(turn(&mut lanes, now, instant), 1, "one probe");
+    lanes.ended(&lane(), Sign::Taken, 1, now);
+    assert_eq!(lanes.wants(now)[0].due_by, Timestamp::MAX, "it is back, whatever waits goes now");
+}
+
+#[test]
+fn an_application_with_more_hosts_than_are_known_at_once_is_told_at_all_of_them() {
+    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    let mut left: Vec<_> = (0..1_000).map(|n| format!("https://{n}.ao")).collect();
+    for look in 0.. {
+        left.iter().for_each(|origin| lanes.notice(Lane { origin: origin.clone(), ..lane() }));
+        loop {
+            let wants = lanes.wants(at(0));
+            if wants.is_empty() {
+                break;
+            }
+            left.retain(|origin| wants.iter().all(|want| want.lane.origin != *origin));
+            lanes.claimed(wants, Vec::new(), &LeaseToken::assign([0; 16]), instant);
+        }
+        lanes.forget_idle(at(0));
+        if left.is_empty() {
+            return;
+        }
+        assert!(look < 20, "{} have not had their turn", left.len());
+    }
+}
+
+#[test]
+fn what_was_claimed_early_and_given_back_goes_early_again() {
+    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    for (number, now) in [0, 0, 0, 0, 0, 1_000, 3_000].into_iter().enumerate() {
+        one(&mut lanes, number as u8, Sign::Failed, at(now), instant);
+    }
+    let now = at(7_000);
+    one_that_is_back(&mut lanes, now, instant);
+    let late = instant + HELD_TIME_MAX * 2;
+    lanes.sends(now, late);
+    let returned = lanes.take_returned();
+    assert!(!returned.is_empty() && returned.iter().all(|held| held.early));
+    assert!(lanes.wants(now).is_empty(), "not before they can be claimed");
+    lanes.given_back(lane(), true);
+    while lanes.in_flight() > 0 {
+        lanes.ended(&lane(), Sign::Taken, 2, now);
+    }
+    assert_eq!(lanes.wants(now)[0].due_by, Timestamp::MAX);
+}
+
+/// Its probe is taken; of what waits, more is claimed than it may be sent, and then there is no more.
+fn one_that_is_back(lanes: &mut Lanes, now: Timestamp, instant: Instant) {
+    lanes.notice(lane());
+    assert_eq!(turn(lanes, now, instant), 1, "one probe");
+    lanes.ended(&lane(), Sign::Taken, 1, now);
+    let wants = lanes.wants(now);
+    let fewer = (1..wants[0].most as u8).map(event).collect();
+    lanes.claimed(wants, fewer, &LeaseToken::assign([0; 16]), instant);
+    assert_eq!(lanes.sends(now, instant).len(), 2);
+    assert!(lanes.wants(now).is_empty());
+}
+
+#[test]
+fn what_is_refused_again_and_again_neither_pauses_a_merchant_nor_keeps_it_paused() {
+    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    for number in 0..20 {
+        one(&mut lanes, number, Sign::Nothing, at(0), instant);
+    }
+    assert_eq!(lanes.broken(), 0);
+    (0..5).for_each(|number| one(&mut lanes, number, Sign::Failed, at(0), instant));
+    assert_eq!(lanes.broken(), 1);
+    lanes.notice(lane());
+    for _ in 0..20 {
+        assert_eq!(turn(&mut lanes, at(1_000), instant), 1, "one probe");
+        lanes.ended(&lane(), Sign::Nothing, 2, at(1_000));
+    }
+    assert_eq!(turn(&mut lanes, at(1_000), instant), 1);
+    lanes.ended(&lane(), Sign::Taken, 1, at(1_000));
+    assert_eq!(lanes.broken(), 0);
+}
