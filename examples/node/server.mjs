@@ -7,8 +7,12 @@ import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 
 const env = process.env;
-const SECRET = env.SVC_WEBHOOK_SECRET ?? "";
-if (SECRET.length < 24) throw new Error("SVC_WEBHOOK_SECRET is missing or too short to be one");
+// While a secret is replaced, the one before it signs until the switch.
+const SECRETS = [env.SVC_WEBHOOK_SECRET ?? "", env.SVC_WEBHOOK_SECRET_PREVIOUS].filter((secret) => secret != null);
+if (SECRETS.some((secret) => secret.length < 24)) throw new Error("SVC_WEBHOOK_SECRET is missing or too short to be one");
+for (const name of ["SVC_BASE_URL", "SVC_PUBLISHABLE_KEY", "SVC_CLIENT_ID", "SVC_CLIENT_SECRET"]) {
+  if (!env[name]) throw new Error(`${name} is missing: see .env.example`);
+}
 const APPLICATION = (env.SVC_PUBLISHABLE_KEY ?? "").replace(/^pk_(test|live)_/, "");
 const PORT = Number(env.PORT ?? 3001);
 const SHOP = env.SHOP_URL ?? `http://127.0.0.1:${PORT}`;
@@ -60,7 +64,7 @@ function apply({ externalTransactionId, paymentStatus, amount }) {
 
 async function createOrder(body) {
   const { items } = JSON.parse(body);
-  const valid = ({ id, quantity }) => PRICES[id] && Number.isInteger(quantity) && quantity > 0;
+  const valid = ({ id, quantity }) => Object.hasOwn(PRICES, id) && Number.isInteger(quantity) && quantity > 0;
   if (!Array.isArray(items) || items.length === 0 || !items.every(valid)) return [422, {}];
   // The total is ours; whatever the page says about it is not read.
   const amount = items.reduce((sum, { id, quantity }) => sum + PRICES[id] * quantity, 0);
@@ -90,9 +94,12 @@ async function createOrder(body) {
 
 function webhook(body, request) {
   // The raw bytes, before any parser; an absent header counts as empty.
-  const expected = Buffer.from(createHmac("sha256", SECRET).update(body).digest("hex"));
   const given = Buffer.from(request.headers["x-svc-content-token"] ?? "");
-  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return [401, {}];
+  const isOurs = (secret) => {
+    const expected = Buffer.from(createHmac("sha256", secret).update(body).digest("hex"));
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  };
+  if (!SECRETS.some(isOurs)) return [401, {}];
   try {
     const { event, data } = JSON.parse(body);
     if (typeof event !== "string") return [422, {}];

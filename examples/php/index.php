@@ -1,20 +1,28 @@
 <?php
-// The three endpoints of a merchant's backend, with PHP alone: php -S 127.0.0.1:3003 index.php
+// The three endpoints of a merchant's backend, with PHP and its pdo_sqlite: php -S 127.0.0.1:3003 index.php
 //
 // Orders are kept in SQLite; the transition of an order is one statement.
 
-$secret = getenv('SVC_WEBHOOK_SECRET') ?: '';
-if (strlen($secret) < 24) {
+// A fault that is shown to the caller would go out with a 200, and the event would be lost.
+ini_set('display_errors', '0');
+// While a secret is replaced, the one before it signs until the switch.
+$secrets = array_filter([getenv('SVC_WEBHOOK_SECRET'), getenv('SVC_WEBHOOK_SECRET_PREVIOUS')]);
+if (!$secrets || min(array_map('strlen', $secrets)) < 24) {
     http_response_code(500);
     exit('SVC_WEBHOOK_SECRET is missing or too short to be one');
 }
 const PRICES = ['livro-receitas' => 15000, 'cafe-amboim' => 6500];
 $application = preg_replace('/^pk_(test|live)_/', '', getenv('SVC_PUBLISHABLE_KEY'));
-$shop = getenv('SHOP_URL') ?: 'http://' . $_SERVER['HTTP_HOST'];
+// Not by the Host header, which is the caller's.
+$shop = getenv('SHOP_URL') ?: 'http://127.0.0.1:' . $_SERVER['SERVER_PORT'];
 
-$db = new PDO('sqlite:' . (getenv('DATABASE') ?: sys_get_temp_dir() . '/svc-example.db'));
-$db->exec("create table if not exists orders (external_transaction_id text primary key,
-    status text not null, amount integer not null, reference_number text)");
+function open(): PDO
+{
+    $db = new PDO('sqlite:' . (getenv('DATABASE') ?: sys_get_temp_dir() . '/svc-example.db'));
+    $db->exec("create table if not exists orders (external_transaction_id text primary key,
+        status text not null, amount integer not null, reference_number text)");
+    return $db;
+}
 
 function call(string $path, array $headers, ?string $body): array
 {
@@ -99,11 +107,12 @@ function createOrder(PDO $db, string $body, string $application, string $shop): 
     return [200, ['referenceNumber' => $data['referenceNumber'], 'externalTransactionId' => $id]];
 }
 
-function webhook(PDO $db, string $body, string $secret): array
+function webhook(string $body, array $secrets): array
 {
     // The raw bytes, before any parser; an absent header counts as empty.
-    $expected = hash_hmac('sha256', $body, $secret);
-    if (!hash_equals($expected, $_SERVER['HTTP_X_SVC_CONTENT_TOKEN'] ?? '')) {
+    $given = $_SERVER['HTTP_X_SVC_CONTENT_TOKEN'] ?? '';
+    $ours = fn (string $secret): bool => hash_equals(hash_hmac('sha256', $body, $secret), $given);
+    if (!array_filter($secrets, $ours)) {
         return [401, []];
     }
     $told = json_decode($body, true);
@@ -114,7 +123,7 @@ function webhook(PDO $db, string $body, string $secret): array
         return [422, []];
     }
     if ($event === 'payment') {
-        apply($db, $data);
+        apply(open(), $data);
     }
     return [200, ['received' => true]];
 }
@@ -145,15 +154,16 @@ $asked = $_SERVER['REQUEST_METHOD'] . ' ' . $path;
 $body = file_get_contents('php://input');
 try {
     [$code, $reply] = match (true) {
-        $asked === 'POST /api/svc/create-order' => createOrder($db, $body, $application, $shop),
-        $asked === 'POST /api/svc/webhook' => webhook($db, $body, $secret),
+        $asked === 'POST /api/svc/create-order' => createOrder(open(), $body, $application, $shop),
+        $asked === 'POST /api/svc/webhook' => webhook($body, $secrets),
         preg_match('#^GET /api/svc/order/([^/]+)/status$#', $asked, $id) === 1 =>
-            status($db, urldecode($id[1]), $application),
+            status(open(), urldecode($id[1]), $application),
         default => [404, []],
     };
-} catch (RuntimeException $fault) {
+} catch (Throwable $fault) {
+    // Whatever it was, it is not done: a webhook comes again.
     error_log($fault->getMessage());
-    [$code, $reply] = [502, []];
+    [$code, $reply] = [503, []];
 }
 http_response_code($code);
 header('Content-Type: application/json');

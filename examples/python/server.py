@@ -18,9 +18,15 @@ import uuid
 from base64 import b64encode
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-SECRET = os.environ.get("SVC_WEBHOOK_SECRET", "")
-if len(SECRET) < 24:
+# While a secret is replaced, the one before it signs until the switch.
+SECRETS = [os.environ.get("SVC_WEBHOOK_SECRET", "")]
+if "SVC_WEBHOOK_SECRET_PREVIOUS" in os.environ:
+    SECRETS.append(os.environ["SVC_WEBHOOK_SECRET_PREVIOUS"])
+if min(map(len, SECRETS)) < 24:
     raise SystemExit("SVC_WEBHOOK_SECRET is missing or too short to be one")
+for name in ["SVC_BASE_URL", "SVC_PUBLISHABLE_KEY", "SVC_CLIENT_ID", "SVC_CLIENT_SECRET"]:
+    if not os.environ.get(name):
+        raise SystemExit(f"{name} is missing: see .env.example")
 BASE_URL = os.environ["SVC_BASE_URL"]
 APPLICATION = re.sub(r"^pk_(test|live)_", "", os.environ["SVC_PUBLISHABLE_KEY"])
 PORT = int(os.environ.get("PORT", "3002"))
@@ -127,9 +133,12 @@ def create_order(body):
 
 def webhook(body, given):
     # The raw bytes, before any parser; an absent header counts as empty.
-    expected = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
-    # As bytes: compare_digest refuses text that is not ASCII.
-    if not hmac.compare_digest(expected.encode(), (given or "").encode()):
+    def is_ours(secret):
+        expected = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+        # As bytes: compare_digest refuses text that is not ASCII.
+        return hmac.compare_digest(expected.encode(), (given or "").encode())
+
+    if not any(map(is_ours, SECRETS)):
         return 401, {}
     try:
         told = json.loads(body)

@@ -6,6 +6,7 @@ use svc_service::domain::{Actor, Author, ExceptionKind, ReferenceNumber};
 use svc_service::orders::{self, Resolution};
 use svc_service::store::{ExceptionFilter, ExceptionRecord};
 
+use crate::order::not_blank;
 use crate::output;
 use crate::settings::{DataArgs, Settings};
 
@@ -56,7 +57,7 @@ pub(crate) struct Resolve {
     #[command(flatten)]
     how: How,
     /// Why, for the record
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = not_blank)]
     reason: String,
     /// Who, for the record
     #[arg(long, default_value = "cli", value_name = "NAME")]

@@ -112,8 +112,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    log::start();
-    let outcome = settings::refuse_unknown_variables().and_then(|()| {
+    let outcome = log::start().and_then(|()| settings::refuse_unknown_variables()).and_then(|()| {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(run(cli.command))
     });

@@ -56,7 +56,7 @@ pub(crate) struct Answer {
     #[arg(long)]
     not_paid: bool,
     /// How you know, for the record
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = not_blank)]
     reason: String,
     /// Who, for the record
     #[arg(long, default_value = "cli", value_name = "NAME")]
@@ -66,10 +66,10 @@ pub(crate) struct Answer {
 }
 
 /// By its id a payment is counted once.
-fn not_blank(text: &str) -> Result<String, &'static str> {
+pub(crate) fn not_blank(text: &str) -> Result<String, &'static str> {
     match text.trim() {
-        "" => Err("the rail's id of the payment is missing"),
-        id => Ok(id.to_owned()),
+        "" => Err("say something"),
+        given => Ok(given.to_owned()),
     }
 }
 

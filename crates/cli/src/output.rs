@@ -4,11 +4,17 @@ use std::io::{IsTerminal, Write};
 
 use serde::Serialize;
 
-/// A line of data. A reader that went away (`| head`) is no fault of ours.
+/// A line of data. A reader that went away (`| head`) is no fault of ours; any other that does not get it must
+/// not take us for done: it may have been a secret that is shown once.
 pub(crate) fn line(text: impl std::fmt::Display) {
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{text}");
-    let _ = out.flush();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(fault) if fault.kind() != std::io::ErrorKind::BrokenPipe => {
+            error(&anyhow::anyhow!("the output could not be written: {fault}"));
+            std::process::exit(1);
+        }
+        _ => {}
+    }
 }
 
 /// One line of JSON.

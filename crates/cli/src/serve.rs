@@ -97,6 +97,8 @@ impl StopSignals {
     #[cfg(unix)]
     pub(crate) fn listen() -> anyhow::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
+        // Sent when logs are rotated or a terminal closes: no reason to end. Once listened for, it does nothing.
+        drop(signal(SignalKind::hangup())?);
         Ok(Self {
             terminated: signal(SignalKind::terminate())?,
             interrupted: signal(SignalKind::interrupt())?,

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use ipnet::IpNet;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -224,7 +224,7 @@ impl ServiceArgs {
             labels: labels(self, &file),
             rails: file.rails.iter().map(rail).collect::<anyhow::Result<_>>()?,
             master_key: master_key(&file)?,
-            limits: limits(self, &file),
+            limits: limits(self, &file)?,
             commit_batch_max: self
                 .commit_batch_max
                 .or(file.commit_batch_max)
@@ -260,7 +260,12 @@ fn read_file(path: Option<&Path>) -> anyhow::Result<File> {
     let Some(path) = path else { return Ok(File::default()) };
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the settings file {}", path.display()))?;
-    toml::from_str(&text).with_context(|| format!("in the settings file {}", path.display()))
+    toml::from_str(&text).map_err(|fault| {
+        // Not with its line, which may hold a secret.
+        let before = fault.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        anyhow!("in the settings file {}, line {line}: {}", path.display(), fault.message())
+    })
 }
 
 fn database(args: &DataArgs, file: &File) -> anyhow::Result<Database> {
@@ -338,9 +343,16 @@ fn rail(table: &RailTable) -> anyhow::Result<RailConfig> {
     Ok(RailConfig { name: name.clone(), url, secret: secret.into() })
 }
 
-fn limits(args: &ServiceArgs, file: &File) -> Limits {
+/// More than any system opens.
+const CONNECTIONS_MAX: usize = 1_000_000;
+
+fn limits(args: &ServiceArgs, file: &File) -> anyhow::Result<Limits> {
     let default = Limits::default();
-    Limits {
+    let connections = args.connections.or(file.connections).unwrap_or(default.connections);
+    if !(1..=CONNECTIONS_MAX).contains(&connections) {
+        bail!("connections must be 1 to {CONNECTIONS_MAX}, not {connections}");
+    }
+    Ok(Limits {
         token_failures_per_minute: args
             .token_failures_per_minute
             .or(file.token_failures_per_minute)
@@ -365,6 +377,6 @@ fn limits(args: &ServiceArgs, file: &File) -> Limits {
             .checkout_polls_per_second
             .or(file.checkout_polls_per_second)
             .unwrap_or(default.checkout_polls_per_second),
-        connections: args.connections.or(file.connections).unwrap_or(default.connections),
-    }
+        connections,
+    })
 }

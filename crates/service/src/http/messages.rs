@@ -183,9 +183,9 @@ impl Language {
 pub(super) fn message(error: &ApiError, language: Language) -> String {
     let [pt, en, fr] = match error {
         ApiError::InvalidClient => [
-            "Credenciais inválidas. Envie CLIENT_ID e CLIENT_SECRET em Authorization: Basic.",
-            "Invalid credentials. Send CLIENT_ID and CLIENT_SECRET as Authorization: Basic.",
-            "Identifiants invalides. Envoyez CLIENT_ID et CLIENT_SECRET dans Authorization: Basic.",
+            "Credenciais inválidas. Envie CLIENT_ID e CLIENT_SECRET, que têm de pertencer um ao outro, em Authorization: Basic, sem espaços nem quebras de linha.",
+            "Invalid credentials. Send CLIENT_ID and CLIENT_SECRET, which must belong together, as Authorization: Basic, without spaces or line breaks.",
+            "Identifiants invalides. Envoyez CLIENT_ID et CLIENT_SECRET, qui doivent aller ensemble, dans Authorization: Basic, sans espace ni saut de ligne.",
         ],
         ApiError::InvalidSession => [
             "A sessão desta página terminou. Recarregue a página.",
@@ -231,7 +231,12 @@ pub(super) fn message(error: &ApiError, language: Language) -> String {
                 "This externalTransactionId already belongs to another order. They differ in",
                 "Cet externalTransactionId appartient déjà à un autre ordre. Ils diffèrent par",
             );
-            return format!("{text}: {}.", fields.join(", "));
+            let then = language.choose(
+                "Use outro id, ou repita o pedido tal como foi da primeira vez.",
+                "Use another id, or repeat the request as it was the first time.",
+                "Utilisez un autre id, ou répétez la requête telle qu'elle était la première fois.",
+            );
+            return format!("{text}: {}. {then}", fields.join(", "));
         }
         ApiError::OrderNotFound => [
             "Não existe nenhuma ordem com este externalTransactionId nesta aplicação.",

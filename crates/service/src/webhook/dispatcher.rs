@@ -320,7 +320,7 @@ impl Dispatcher {
             Done::FollowedUp => {}
             Done::Returned(lanes) => {
                 for (lane, early) in lanes {
-                    self.lanes.given_back(lane, early);
+                    self.lanes.given_back(&lane, early);
                 }
             }
         }

@@ -233,9 +233,9 @@ impl Lanes {
     }
 
     /// Events of this lane can be claimed again.
-    pub(super) fn given_back(&mut self, lane: Lane, early: bool) {
+    pub(super) fn given_back(&mut self, lane: &Lane, early: bool) {
         self.notice(lane.clone());
-        if let Some(state) = self.known.get_mut(&lane) {
+        if let Some(state) = self.known.get_mut(lane) {
             state.catching_up |= early && !state.breaker.is_broken();
         }
     }

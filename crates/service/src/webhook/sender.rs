@@ -101,11 +101,12 @@ impl Outcome {
 }
 
 type Connector = HttpsConnector<HttpConnector<Guard>>;
+type HttpClient = Client<Connector, Full<Bytes>>;
 
 pub(super) struct Sender {
     connector: Connector,
     /// With its connections, and since when.
-    client: Mutex<Option<(Client<Connector, Full<Bytes>>, Timestamp)>>,
+    client: Mutex<Option<(HttpClient, Timestamp)>>,
     rules: UrlRules,
     /// URLs that passed the rules, which do not change while the service runs.
     passed: Mutex<HashMap<String, Uri>>,
@@ -136,7 +137,7 @@ impl Sender {
 
     /// Connections that are in use are kept for ever, and their names are not looked up again: all are
     /// made anew now and then.
-    fn client(&self, now: Timestamp) -> Client<Connector, Full<Bytes>> {
+    fn client(&self, now: Timestamp) -> HttpClient {
         let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((client, since)) = &*kept
             && now.duration_since(*since).unsigned_abs() < CONNECTIONS_LIFE

@@ -87,8 +87,7 @@ async fn unknown_wrong_and_disabled_clients_get_the_same_answer(database: TestDa
         assert!(answer.header("www-authenticate").unwrap().starts_with("Basic "));
         let mut body = answer.json();
         body.as_object_mut().unwrap().remove("requestId").unwrap();
-        let message =
-            "Credenciais inválidas. Envie CLIENT_ID e CLIENT_SECRET em Authorization: Basic.";
+        let message = "Credenciais inválidas. Envie CLIENT_ID e CLIENT_SECRET, que têm de pertencer um ao outro, em Authorization: Basic, sem espaços nem quebras de linha.";
         let expected = serde_json::json!({
             "code": 401, "error": "invalid_client", "message": message, "error_description": message,
         });

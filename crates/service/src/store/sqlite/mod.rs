@@ -76,13 +76,15 @@ impl Sqlite {
                 rusqlite::version()
             )));
         }
-        if !path.exists() {
+        // An empty file is what a copy leaves that was cut off: no database either.
+        if std::fs::metadata(path).map_or(0, |file| file.len()) == 0 {
             if !options.create {
                 return Err(inspect::missing(path));
             }
             create_private_file(path)?;
         }
         let mut writer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        refuse_strangers(&writer, path)?;
         make_durable(&writer)?;
         check_pages(&writer, path)?;
         migrate(&mut writer)?;
@@ -161,9 +163,15 @@ impl Sqlite {
                     to.display()
                 )));
             }
-            create_private_file(&to)?;
-            copy_and_check(&from, &to).inspect_err(|_| {
-                let _ = std::fs::remove_file(&to);
+            // Under its name when it is whole: nobody takes half a copy for one.
+            let mut partial = to.as_os_str().to_owned();
+            partial.push(".partial");
+            let partial = PathBuf::from(partial);
+            let _ = std::fs::remove_file(&partial);
+            create_private_file(&partial)?;
+            let kept = copy_and_check(&from, &partial).and_then(|()| keep_copy(&partial, &to));
+            kept.inspect_err(|_| {
+                let _ = std::fs::remove_file(&partial);
             })
         };
         tokio::task::spawn_blocking(copy)
@@ -177,9 +185,12 @@ fn copy_and_check(from: &Path, to: &Path) -> Result<()> {
     const ALL_PAGES: i32 = -1;
     let source = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let mut target = connect(to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    rusqlite::backup::Backup::new(&source, &mut target)
+    let copied = rusqlite::backup::Backup::new(&source, &mut target)
         .and_then(|backup| backup.step(ALL_PAGES))
         .map_err(|fault| error(&fault))?;
+    if copied != rusqlite::backup::StepResult::Done {
+        return Err(StoreError::Unavailable("somebody holds the database, or the copy".into()));
+    }
     let verdict: String = target
         .query_row("pragma integrity_check", [], |row| row.get(0))
         .map_err(|fault| error(&fault))?;
@@ -187,6 +198,27 @@ fn copy_and_check(from: &Path, to: &Path) -> Result<()> {
         return Err(StoreError::Corrupt(verdict));
     }
     Ok(())
+}
+
+fn keep_copy(partial: &Path, to: &Path) -> Result<()> {
+    std::fs::File::open(partial)
+        .and_then(|copy| copy.sync_all())
+        .and_then(|()| std::fs::rename(partial, to))
+        .map_err(|fault| StoreError::Refused(format!("cannot keep {}: {fault}", to.display())))
+}
+
+/// A file of something else is left as it is.
+fn refuse_strangers(db: &Connection, path: &Path) -> Result<()> {
+    let sql =
+        "select count(*) > 0 and sum(name = 'refinery_schema_history') = 0 from sqlite_schema";
+    match row(db, sql, [], |row| row.get::<_, Option<bool>>(0)) {
+        Ok(Some(Some(true))) => Err(StoreError::Refused(format!(
+            "{} is a SQLite database of something else; name ours with --database",
+            path.display()
+        ))),
+        // A damaged one is refused by whoever reads its pages.
+        _ => Ok(()),
+    }
 }
 
 fn connect(path: &Path, mode: OpenFlags) -> Result<Connection> {

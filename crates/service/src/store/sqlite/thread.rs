@@ -1,5 +1,6 @@
 //! Threads that own SQLite connections: one writer that commits in groups, and a reader beside it.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::Connection;
@@ -118,23 +119,56 @@ impl Calls {
 pub(super) fn spawn_writer(mut db: Connection, ids: Arc<OrderIds>, options: &Options) -> Calls {
     let (batch_max, batch_size) = (options.batch_max, options.batch_size.clone());
     let (sender, mut waiting) = mpsc::channel::<Box<dyn Member>>(QUEUE_MAX);
+    let place = Place::of(&db);
     let body = move || {
         let mut batch = Vec::with_capacity(batch_max);
         while waiting.blocking_recv_many(&mut batch, batch_max) > 0 {
             batch_size.record(batch.len() as f64);
-            let outcome = commit_together(&mut db, &ids, &mut batch);
+            let outcome = place.is_ours().and_then(|()| commit_together(&mut db, &ids, &mut batch));
             let fatal = matches!(&outcome, Err(StoreError::Broken(_)));
             batch.drain(..).for_each(|member| member.answer(&outcome));
             if fatal {
                 // A failed fsync leaves the file in a state nobody knows: never try again and
                 // acknowledge. The process ends and recovers from the log on its next start.
-                tracing::error!("the database could not be synced to disk; no more writes");
+                tracing::error!(?outcome, "no more writes to this database");
                 return;
             }
         }
     };
     start_thread("svc-store-writer", body);
     Calls(sender)
+}
+
+/// Where the file was when it was opened. Whoever puts another in its place does not stop us from writing to
+/// the old one, which nobody would find again.
+struct Place(Option<(PathBuf, u64, u64)>);
+
+impl Place {
+    fn of(db: &Connection) -> Self {
+        let path = db.path().filter(|path| !path.is_empty()).map(PathBuf::from);
+        Self(path.and_then(|path| identity(&path).map(|(device, file)| (path, device, file))))
+    }
+
+    fn is_ours(&self) -> Result<()> {
+        match &self.0 {
+            Some((path, device, file)) if identity(path) != Some((*device, *file)) => {
+                let told = "is not the file that was opened: it was replaced, moved or removed";
+                Err(StoreError::Broken(format!("{} {told}", path.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Path) -> Option<(u64, u64)> {
+    None
 }
 
 /// Sees the last commit and never waits for the writer.

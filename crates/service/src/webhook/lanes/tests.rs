@@ -204,7 +204,7 @@ fn what_was_claimed_early_and_given_back_goes_early_again() {
     let returned = lanes.take_returned();
     assert!(!returned.is_empty() && returned.iter().all(|held| held.early));
     assert!(lanes.wants(now).is_empty(), "not before they can be claimed");
-    lanes.given_back(lane(), true);
+    lanes.given_back(&lane(), true);
     while lanes.in_flight() > 0 {
         lanes.ended(&lane(), Sign::Taken, 2, now);
     }

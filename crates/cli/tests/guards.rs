@@ -1,0 +1,118 @@
+//! What goes wrong around the service: disks that are full, files that are swapped, words that mean nothing.
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+
+use support::http::get;
+use support::merchant::{Merchant, reference};
+use support::{Place, Service, run, svc};
+
+/// The same command, with one of its outputs on a device that takes nothing.
+fn onto_full_device(command: &Command, output: u8) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("exec \"$0\" \"$@\" {output}>/dev/full")]);
+    shell.arg(command.get_program()).args(command.get_args());
+    shell
+}
+
+#[test]
+fn a_secret_that_could_not_be_shown_is_a_failure() {
+    let place = Place::sqlite();
+    place.partner();
+    let mut create = svc(&["partner", "create", "Loja", "--database"]);
+    let ran = run(&mut onto_full_device(create.arg(&place.database), 1));
+    ran.refused("could not be written");
+}
+
+#[test]
+fn a_service_whose_log_cannot_be_written_goes_on() {
+    let place = Place::sqlite();
+    let mut serve = svc(&["serve", "--json", "--listen", "127.0.0.1:0", "--database"]);
+    let mut serve = onto_full_device(serve.arg(&place.database), 2);
+    let service = Service::start(serve.env("SVC_SERVER_LOG", "trace"));
+    let merchant = Merchant::new(service.base_url(), &place.partner());
+    let token = merchant.token();
+    let created = reference(&merchant.create(&token, "order_1").unwrap());
+    assert_eq!(reference(&merchant.query(&token, "order_1")), created);
+    assert_eq!(service.stop().code, Some(0));
+}
+
+#[test]
+fn a_closed_terminal_or_rotated_log_ends_nothing() {
+    let place = Place::sqlite();
+    let service = place.serve();
+    let pid = service.child.id().to_string();
+    assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+    assert_eq!(get(&service.base_url(), "/readyz").status, 200);
+    assert_eq!(service.stop().code, Some(0));
+}
+
+#[test]
+fn nothing_is_acknowledged_into_a_file_that_was_replaced() {
+    let place = Place::sqlite();
+    let service = place.serve();
+    let merchant = Merchant::new(service.base_url(), &place.partner());
+    let token = merchant.token();
+    reference(&merchant.create(&token, "order_1").unwrap());
+    let copy = place.folder.path("copy.db");
+    assert_eq!(place.svc(&["backup", &copy]).code, Some(0));
+    std::fs::rename(&copy, place.folder.path("svc.db")).unwrap();
+    let answer = merchant.create(&token, "order_2");
+    assert!(answer.is_err() || answer.is_ok_and(|answer| answer.status == 503));
+    let ended = service.ended();
+    assert_ne!(ended.code, Some(0));
+    assert!(ended.stderr.contains("was replaced, moved or removed"), "{ended:?}");
+}
+
+#[test]
+fn a_database_of_something_else_is_left_as_it_is() {
+    let place = Place::sqlite();
+    let path = place.folder.path("svc.db");
+    rusqlite::Connection::open(&path).unwrap().execute_batch("create table crm (a)").unwrap();
+    let before = std::fs::read(&path).unwrap();
+    for command in [&["partner", "list"][..], &["migrate"], &["serve"]] {
+        place.svc(command).refused("is a SQLite database of something else");
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn an_empty_file_is_no_database() {
+    let place = Place::sqlite();
+    std::fs::File::create(place.folder.path("svc.db")).unwrap();
+    place.svc(&["partner", "list"]).refused("there is no database");
+}
+
+#[test]
+fn a_copy_stands_under_its_name_when_it_is_whole() {
+    let place = Place::sqlite();
+    place.partner();
+    let copy = place.folder.path("copy.db");
+    let partial = format!("{copy}.partial");
+    std::fs::write(&partial, "what a copy left that was cut off").unwrap();
+    assert_eq!(place.svc(&["backup", &copy]).code, Some(0));
+    assert!(Path::new(&copy).exists() && !Path::new(&partial).exists());
+}
+
+#[test]
+fn settings_that_mean_nothing_are_refused_and_no_secret_is_told() {
+    let place = Place::sqlite();
+    let serve = |arguments: &[&str]| {
+        let mut command = svc(&["serve", "--database", &place.database]);
+        command.args(arguments);
+        command
+    };
+    run(serve(&[]).env("SVC_SERVER_LOG", "inof")).refused("give a level");
+    for connections in ["0", "9999999999999999999"] {
+        run(&mut serve(&["--connections", connections])).refused("connections must be 1 to");
+    }
+    let file = place.folder.path("svc.toml");
+    std::fs::write(&file, "log = 1\nmaster_key = \"s3cr3t-of-mine\nlisten = \"x\"\n").unwrap();
+    let ran = run(&mut serve(&["--config", &file]));
+    ran.refused("line 2");
+    assert!(!ran.stderr.contains("s3cr3t"), "{ran:?}");
+    let blank = place.svc(&["exception", "resolve", "1", "--accept", "--reason", " "]);
+    assert!(blank.code == Some(2) && blank.stderr.contains("say something"), "{blank:?}");
+}
