@@ -8,7 +8,8 @@ import { createServer } from "node:http";
 
 const env = process.env;
 // While a secret is replaced, the one before it signs until the switch.
-const SECRETS = [env.SVC_WEBHOOK_SECRET ?? "", env.SVC_WEBHOOK_SECRET_PREVIOUS].filter((secret) => secret != null);
+const SECRETS = [env.SVC_WEBHOOK_SECRET ?? ""];
+if (env.SVC_WEBHOOK_SECRET_PREVIOUS) SECRETS.push(env.SVC_WEBHOOK_SECRET_PREVIOUS);
 if (SECRETS.some((secret) => secret.length < 24)) throw new Error("SVC_WEBHOOK_SECRET is missing or too short to be one");
 for (const name of ["SVC_BASE_URL", "SVC_PUBLISHABLE_KEY", "SVC_CLIENT_ID", "SVC_CLIENT_SECRET"]) {
   if (!env[name]) throw new Error(`${name} is missing: see .env.example`);

@@ -6,8 +6,11 @@
 // A fault that is shown to the caller would go out with a 200, and the event would be lost.
 ini_set('display_errors', '0');
 // While a secret is replaced, the one before it signs until the switch.
-$secrets = array_filter([getenv('SVC_WEBHOOK_SECRET'), getenv('SVC_WEBHOOK_SECRET_PREVIOUS')]);
-if (!$secrets || min(array_map('strlen', $secrets)) < 24) {
+$secrets = [getenv('SVC_WEBHOOK_SECRET') ?: ''];
+if (getenv('SVC_WEBHOOK_SECRET_PREVIOUS')) {
+    $secrets[] = getenv('SVC_WEBHOOK_SECRET_PREVIOUS');
+}
+if (min(array_map('strlen', $secrets)) < 24) {
     http_response_code(500);
     exit('SVC_WEBHOOK_SECRET is missing or too short to be one');
 }

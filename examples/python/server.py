@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 # While a secret is replaced, the one before it signs until the switch.
 SECRETS = [os.environ.get("SVC_WEBHOOK_SECRET", "")]
-if "SVC_WEBHOOK_SECRET_PREVIOUS" in os.environ:
+if os.environ.get("SVC_WEBHOOK_SECRET_PREVIOUS"):
     SECRETS.append(os.environ["SVC_WEBHOOK_SECRET_PREVIOUS"])
 if min(map(len, SECRETS)) < 24:
     raise SystemExit("SVC_WEBHOOK_SECRET is missing or too short to be one")
