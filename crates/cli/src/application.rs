@@ -8,6 +8,7 @@ use svc_service::credentials::{self, Takeover};
 use svc_service::domain::{ApplicationUuid, Author, ClientId, PublishableKey};
 use svc_service::store::PendingEvent;
 
+use crate::lengths::length;
 use crate::output;
 use crate::partner::{application_view, open};
 use crate::settings::DataArgs;
@@ -68,10 +69,10 @@ pub(crate) struct Rotate {
     /// The applicationUUID or the publishable key
     application: String,
     /// When x-svc-content-token changes over to the new secret
-    #[arg(long, default_value = "1h", value_name = "TIME")]
+    #[arg(long, default_value = "1h", value_name = "TIME", value_parser = length)]
     switch_after: SignedDuration,
     /// How long webhook-signature carries the old secret's signature beside the new one's
-    #[arg(long, default_value = "24h", value_name = "TIME")]
+    #[arg(long, default_value = "24h", value_name = "TIME", value_parser = length)]
     overlap: SignedDuration,
     #[command(flatten)]
     data: DataArgs,

@@ -49,7 +49,8 @@ pub(crate) struct List {
   svc exception resolve 13 --refund --reason \"returned by transfer 4711\"
   svc exception resolve 14 --dismiss --reason \"test payment of the bank\"
 
---accept takes another amount for the full one and confirms the order, which was held for it.
+--accept takes the money for the full amount and confirms the order, which was held for it: another
+amount, or a payment whose id was already used.
 --refund says that the money went back; an order that was held for it is cancelled.")]
 pub(crate) struct Resolve {
     /// Its number in the list
@@ -72,7 +73,7 @@ pub(crate) struct Resolve {
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 struct How {
-    /// The amount is taken for the full one: the order is paid
+    /// The money is taken for the order's full amount: the order is paid
     #[arg(long)]
     accept: bool,
     /// The money went back
@@ -108,7 +109,7 @@ impl From<KindArg> for ExceptionKind {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct View {
+pub(crate) struct View {
     id: i64,
     kind: &'static str,
     reference_number: Option<String>,
@@ -144,8 +145,7 @@ async fn list(args: List) -> anyhow::Result<()> {
         return Ok(());
     }
     let full = views.len() == args.limit;
-    let rows: Vec<_> = views.into_iter().map(row).collect();
-    output::table(["ID", "KIND", "AMOUNT", "ORDER", "RAIL", "PAYMENT", "WHAT", "RESOLVED"], &rows);
+    print_all(&views);
     if full {
         output::note(format_args!("The first {} only; --limit shows more.", args.limit));
     }
@@ -171,7 +171,12 @@ async fn resolve(args: Resolve) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn view(record: &ExceptionRecord) -> View {
+pub(crate) fn print_all(views: &[View]) {
+    let rows: Vec<_> = views.iter().map(row).collect();
+    output::table(["ID", "KIND", "AMOUNT", "ORDER", "RAIL", "PAYMENT", "WHAT", "RESOLVED"], &rows);
+}
+
+pub(crate) fn view(record: &ExceptionRecord) -> View {
     let resolved = record.resolved.as_ref();
     View {
         id: record.id,
@@ -188,15 +193,15 @@ fn view(record: &ExceptionRecord) -> View {
     }
 }
 
-fn row(view: View) -> [String; 8] {
+fn row(view: &View) -> [String; 8] {
     [
         view.id.to_string(),
         view.kind.into(),
-        view.amount,
-        view.reference_number.unwrap_or_default(),
-        view.rail,
-        view.rail_payment_id,
-        view.detail,
-        view.resolution.unwrap_or_default(),
+        view.amount.clone(),
+        view.reference_number.clone().unwrap_or_default(),
+        view.rail.clone(),
+        view.rail_payment_id.clone(),
+        view.detail.clone(),
+        view.resolution.clone().unwrap_or_default(),
     ]
 }

@@ -12,6 +12,7 @@ mod forms;
 mod http;
 mod keygen;
 mod lang;
+mod lengths;
 mod listen;
 mod log;
 mod merchant;

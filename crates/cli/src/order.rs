@@ -4,17 +4,21 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use svc_service::app::App;
 use svc_service::domain::{
-    Actor, Author, CancelReason, Dossier, PaymentAttempt, Reason, ReferenceNumber, Status,
+    Actor, Author, CancelReason, Dossier, Instrument, PaymentAttempt, Reason, ReferenceNumber,
+    Status,
 };
 use svc_service::orders::{self, Cancelling, Found};
-use svc_service::store::{AuditEntry, Scope, Store};
+use svc_service::store::{AuditEntry, Directory, EventFilter, ExceptionFilter, Scope, Store};
 
-use crate::output;
 use crate::settings::{DataArgs, Settings};
+use crate::{exception, output, webhook};
+
+/// Of an order's events and exceptions, each.
+const SHOWN_MAX: usize = 50;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// Show an order, what was tried to pay it, and who did what
+    /// Show an order, what was tried to pay it, who was told, and who did what
     Show(Show),
     /// Cancel a pending order; one that is being paid is cancelled only if that fails
     Cancel(Cancel),
@@ -78,13 +82,19 @@ pub(crate) fn not_blank(text: &str) -> Result<String, &'static str> {
 struct OrderView {
     reference_number: String,
     external_transaction_id: String,
+    merchant: String,
+    application: String,
     payment_status: &'static str,
     amount: i64,
     name: String,
     created_at: String,
     expires_at: String,
     settled_at: Option<String>,
+    /// Waits for the payment under way.
+    cancel_requested_by: Option<&'static str>,
     attempts: Vec<AttemptView>,
+    webhooks: Vec<webhook::EventView>,
+    exceptions: Vec<exception::View>,
     history: Vec<HistoryView>,
 }
 
@@ -93,6 +103,8 @@ struct OrderView {
 struct AttemptView {
     id: String,
     method: &'static str,
+    /// Entity and reference, telephone or code: what the payer sees.
+    by: String,
     rail: String,
     state: &'static str,
     reason: Option<String>,
@@ -121,7 +133,7 @@ async fn show(args: Show) -> anyhow::Result<()> {
     let store = args.data.settings()?.open_store().await?;
     let reference = find(&store, &args.order).await?;
     let dossier = store.dossier(&reference).await?.context("the order is gone")?;
-    let view = order_view(&dossier, store.audit_of(reference.as_str()).await?);
+    let view = order_view(&store, &dossier).await?;
     if args.json {
         output::json(&view);
     } else {
@@ -187,26 +199,61 @@ async fn find(store: &Store, id: &str) -> anyhow::Result<ReferenceNumber> {
     }
 }
 
-fn order_view(dossier: &Dossier, audit: Vec<AuditEntry>) -> OrderView {
+async fn order_view(store: &Store, dossier: &Dossier) -> anyhow::Result<OrderView> {
     let order = &dossier.order;
-    OrderView {
-        reference_number: order.reference_number.as_str().to_owned(),
+    let reference = &order.reference_number;
+    let directory = store.directory().await?;
+    let (merchant, application) = names(&directory, dossier);
+    let of_order =
+        EventFilter { reference_number: Some(reference.clone()), ..EventFilter::default() };
+    let money = ExceptionFilter {
+        reference_number: Some(reference.clone()),
+        resolved_too: true,
+        ..ExceptionFilter::default()
+    };
+    let events = store.events(of_order, SHOWN_MAX).await?;
+    let exceptions = store.exceptions(money, SHOWN_MAX).await?;
+    let audit = store.audit_of(reference.as_str()).await?;
+    Ok(OrderView {
+        reference_number: reference.as_str().to_owned(),
         external_transaction_id: order.external_transaction_id.as_str().to_owned(),
+        merchant,
+        application,
         payment_status: order.status.code(),
         amount: order.terms.amount.get(),
         name: order.terms.name.as_str().to_owned(),
         created_at: order.created_at.to_string(),
         expires_at: order.expires_at.to_string(),
         settled_at: dossier.settled_at.map(|at| at.to_string()),
+        cancel_requested_by: dossier.cancel_requested.map(CancelReason::as_str),
         attempts: dossier.attempts.iter().map(attempt_view).collect(),
+        webhooks: events.iter().map(|e| webhook::event_view(store, &directory, e)).collect(),
+        exceptions: exceptions.iter().map(exception::view).collect(),
         history: audit.into_iter().map(history_view).collect(),
-    }
+    })
+}
+
+/// Of the merchant and of its application.
+fn names(directory: &Directory, dossier: &Dossier) -> (String, String) {
+    let application = directory.applications.iter().find(|a| a.id == dossier.order.application);
+    let partner = application
+        .and_then(|application| directory.partners.iter().find(|p| p.id == application.partner));
+    (
+        partner.map(|partner| partner.name.clone()).unwrap_or_default(),
+        application.map(|application| application.name.clone()).unwrap_or_default(),
+    )
 }
 
 fn attempt_view(attempt: &PaymentAttempt) -> AttemptView {
     AttemptView {
         id: attempt.id.as_str().to_owned(),
         method: attempt.instrument.method().code(),
+        by: match &attempt.instrument {
+            Instrument::Push { phone_masked, .. } => phone_masked.clone(),
+            Instrument::Reference(Some(bank)) => format!("{} {}", bank.entity(), bank.spaced()),
+            Instrument::Code(Some(wallet)) => wallet.code.clone(),
+            Instrument::Reference(None) | Instrument::Code(None) => String::new(),
+        },
         rail: attempt.rail.clone(),
         state: attempt.state.as_str(),
         reason: attempt.reason.as_ref().map(Reason::to_text),
@@ -229,6 +276,7 @@ fn print(view: &OrderView) {
     output::line(output::bold(&view.reference_number));
     for (name, value) in [
         ("status", view.payment_status.to_owned()),
+        ("merchant", format!("{}, {}", view.merchant, view.application)),
         ("merchant's id", view.external_transaction_id.clone()),
         ("amount", format!("{} Kz", view.amount)),
         ("for", view.name.clone()),
@@ -238,6 +286,9 @@ fn print(view: &OrderView) {
     ] {
         output::line(format_args!("{name:14} {value}"));
     }
+    if let Some(by) = view.cancel_requested_by {
+        output::line(format_args!("{:14} if the payment under way fails ({by})", "cancelled"));
+    }
     output::line("");
     let attempts: Vec<_> = view
         .attempts
@@ -245,11 +296,18 @@ fn print(view: &OrderView) {
         .map(|a| {
             let reason = a.reason.clone().unwrap_or_default();
             let (method, state) = (a.method.to_owned(), a.state.to_owned());
-            [a.id.clone(), method, a.rail.clone(), state, reason, a.created_at.clone()]
+            let (by, rail) = (a.by.clone(), a.rail.clone());
+            [a.id.clone(), method, by, rail, state, reason, a.created_at.clone()]
         })
         .collect();
-    output::table(["ATTEMPT", "METHOD", "RAIL", "STATE", "REASON", "STARTED"], &attempts);
+    output::table(["ATTEMPT", "METHOD", "BY", "RAIL", "STATE", "REASON", "STARTED"], &attempts);
     output::line("");
+    webhook::print_events(&view.webhooks);
+    output::line("");
+    if !view.exceptions.is_empty() {
+        exception::print_all(&view.exceptions);
+        output::line("");
+    }
     let history: Vec<_> = view
         .history
         .iter()

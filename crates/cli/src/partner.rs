@@ -8,6 +8,7 @@ use svc_service::credentials::{self, Issued};
 use svc_service::domain::{Author, ClientId, PublishableKey};
 use svc_service::store::{Application, Directory, Partner, PartnerState};
 
+use crate::lengths::length;
 use crate::output;
 use crate::settings::{DataArgs, Settings};
 
@@ -65,7 +66,7 @@ pub(crate) struct Rotate {
     /// The partner's client id
     client_id: String,
     /// How long the old secret still gets tokens
-    #[arg(long, default_value = "24h", value_name = "TIME")]
+    #[arg(long, default_value = "24h", value_name = "TIME", value_parser = length)]
     overlap: SignedDuration,
     #[command(flatten)]
     data: DataArgs,

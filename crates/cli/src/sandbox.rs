@@ -1,13 +1,14 @@
 //! `svc sandbox`: what POST /sandbox/… does, from the shell, with the merchant's `SVC_…` variables.
 
 use hyper::Method;
-use jiff::{SignedDuration, Span, SpanRelativeTo};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use anyhow::anyhow;
 use secrecy::SecretString;
 use svc_client::{Client, Credentials};
 
+use crate::lengths::length;
 use crate::output;
 
 #[derive(clap::Args)]
@@ -93,7 +94,7 @@ struct Order {
 #[derive(clap::Args)]
 struct Clock {
     /// How far to move it: 90s, 24h, 3d
-    #[arg(long, value_name = "TIME", value_parser = length_of_time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = length, allow_hyphen_values = true)]
     advance: Option<SignedDuration>,
 }
 
@@ -179,11 +180,6 @@ async fn disturb(api: &Client, chaos: &Chaos) -> anyhow::Result<Value> {
         "seed": chaos.seed.unwrap_or(0),
     });
     Ok(api.call(Method::PUT, "/sandbox/chaos", Some(&body)).await?)
-}
-
-/// `90s`, `24h 10s` or `3d`: here a day has 24 hours.
-fn length_of_time(text: &str) -> Result<SignedDuration, jiff::Error> {
-    text.parse::<Span>()?.to_duration(SpanRelativeTo::days_are_24_hours())
 }
 
 /// One fact a line.

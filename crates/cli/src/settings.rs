@@ -11,6 +11,7 @@ use serde::Deserialize;
 use svc_service::config::{Config, Labels, Limits, RailConfig, TlsFiles, WebhookConfig};
 use svc_service::domain::Environment;
 use svc_service::store::{Database, Options, Store};
+use url::Url;
 
 const DATABASE_DEFAULT: &str = "sqlite:svc.db";
 const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
@@ -41,10 +42,10 @@ pub(crate) struct ServiceArgs {
     #[arg(long, env = "SVC_SERVER_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
     /// Certificate chain (PEM); with --tls-key
-    #[arg(long, env = "SVC_SERVER_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    #[arg(long, env = "SVC_SERVER_TLS_CERT", value_name = "FILE")]
     pub tls_cert: Option<PathBuf>,
     /// Private key (PEM)
-    #[arg(long, env = "SVC_SERVER_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, env = "SVC_SERVER_TLS_KEY", value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
     /// Network of a proxy whose X-Forwarded-For is believed; may be repeated
     #[arg(
@@ -209,11 +210,7 @@ impl ServiceArgs {
         };
         let config = Config {
             environment,
-            public_url: public_url
-                .map(|url| {
-                    url.parse().with_context(|| format!("the public URL {url:?} is not a URL"))
-                })
-                .transpose()?,
+            public_url: public_url.map(|url| web_address("public URL", url)).transpose()?,
             tls: tls(self, &file)?,
             trusted_proxies: proxies.clone(),
             private_webhook_targets: self
@@ -225,11 +222,11 @@ impl ServiceArgs {
             rails: file.rails.iter().map(rail).collect::<anyhow::Result<_>>()?,
             master_key: master_key(&file)?,
             limits: limits(self, &file)?,
-            commit_batch_max: self
-                .commit_batch_max
-                .or(file.commit_batch_max)
-                .unwrap_or(Config::COMMIT_BATCH_MAX)
-                .clamp(1, Config::COMMIT_BATCH_MAX),
+            commit_batch_max: within(
+                "commit_batch_max",
+                self.commit_batch_max.or(file.commit_batch_max).unwrap_or(Config::COMMIT_BATCH_MAX),
+                Config::COMMIT_BATCH_MAX,
+            )?,
             // A missing file is more likely a wrong path than a first start; see `may_create`.
             create_database: false,
             ..Config::sandbox(
@@ -305,7 +302,7 @@ fn tls(args: &ServiceArgs, file: &File) -> anyhow::Result<Option<TlsFiles>> {
             Ok(Some(TlsFiles { certificate: certificate.clone(), key: key.clone() }))
         }
         (None, None) => Ok(None),
-        _ => bail!("TLS needs both tls_cert and tls_key"),
+        _ => bail!("TLS needs a certificate and its key: give --tls-cert and --tls-key"),
     }
 }
 
@@ -339,7 +336,7 @@ fn rail(table: &RailTable) -> anyhow::Result<RailConfig> {
         (None, Some(path)) => read_secret(path)?,
         _ => bail!("rail {name} needs either secret or secret_file"),
     };
-    let url = url.parse().with_context(|| format!("the URL of rail {name} is not a URL"))?;
+    let url = web_address(&format!("URL of rail {name}"), url)?;
     Ok(RailConfig { name: name.clone(), url, secret: secret.into() })
 }
 
@@ -348,35 +345,72 @@ const CONNECTIONS_MAX: usize = 1_000_000;
 
 fn limits(args: &ServiceArgs, file: &File) -> anyhow::Result<Limits> {
     let default = Limits::default();
-    let connections = args.connections.or(file.connections).unwrap_or(default.connections);
-    if !(1..=CONNECTIONS_MAX).contains(&connections) {
-        bail!("connections must be 1 to {CONNECTIONS_MAX}, not {connections}");
-    }
+    let rate = |name: &str, given: Option<u32>, written: Option<u32>, default: u32| match given
+        .or(written)
+        .unwrap_or(default)
+    {
+        0 => Err(anyhow!("{name} must be at least 1: with 0 nobody would be answered")),
+        rate => Ok(rate),
+    };
     Ok(Limits {
-        token_failures_per_minute: args
-            .token_failures_per_minute
-            .or(file.token_failures_per_minute)
-            .unwrap_or(default.token_failures_per_minute),
-        address_failures_per_minute: args
-            .address_failures_per_minute
-            .or(file.address_failures_per_minute)
-            .unwrap_or(default.address_failures_per_minute),
-        partner_requests_per_second: args
-            .partner_requests_per_second
-            .or(file.partner_requests_per_second)
-            .unwrap_or(default.partner_requests_per_second),
-        order_queries_per_second: args
-            .order_queries_per_second
-            .or(file.order_queries_per_second)
-            .unwrap_or(default.order_queries_per_second),
-        checkout_misses_per_minute: args
-            .checkout_misses_per_minute
-            .or(file.checkout_misses_per_minute)
-            .unwrap_or(default.checkout_misses_per_minute),
-        checkout_polls_per_second: args
-            .checkout_polls_per_second
-            .or(file.checkout_polls_per_second)
-            .unwrap_or(default.checkout_polls_per_second),
-        connections,
+        token_failures_per_minute: rate(
+            "token_failures_per_minute",
+            args.token_failures_per_minute,
+            file.token_failures_per_minute,
+            default.token_failures_per_minute,
+        )?,
+        address_failures_per_minute: rate(
+            "address_failures_per_minute",
+            args.address_failures_per_minute,
+            file.address_failures_per_minute,
+            default.address_failures_per_minute,
+        )?,
+        partner_requests_per_second: rate(
+            "partner_requests_per_second",
+            args.partner_requests_per_second,
+            file.partner_requests_per_second,
+            default.partner_requests_per_second,
+        )?,
+        order_queries_per_second: rate(
+            "order_queries_per_second",
+            args.order_queries_per_second,
+            file.order_queries_per_second,
+            default.order_queries_per_second,
+        )?,
+        checkout_misses_per_minute: rate(
+            "checkout_misses_per_minute",
+            args.checkout_misses_per_minute,
+            file.checkout_misses_per_minute,
+            default.checkout_misses_per_minute,
+        )?,
+        checkout_polls_per_second: rate(
+            "checkout_polls_per_second",
+            args.checkout_polls_per_second,
+            file.checkout_polls_per_second,
+            default.checkout_polls_per_second,
+        )?,
+        connections: within(
+            "connections",
+            args.connections.or(file.connections).unwrap_or(default.connections),
+            CONNECTIONS_MAX,
+        )?,
     })
+}
+
+fn within(name: &str, given: usize, most: usize) -> anyhow::Result<usize> {
+    if !(1..=most).contains(&given) {
+        bail!("{name} must be 1 to {most}, not {given}");
+    }
+    Ok(given)
+}
+
+/// Without what a path is later put behind.
+fn web_address(what: &str, text: &str) -> anyhow::Result<Url> {
+    let example = "write it like https://api.example.ao";
+    let url: Url = text.parse().map_err(|_| anyhow!("the {what} is not a URL: {example}"))?;
+    let is_plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
+    if !matches!(url.scheme(), "http" | "https") || !is_plain {
+        bail!("the {what} must be http or https, without user, query or fragment: {example}");
+    }
+    Ok(url)
 }

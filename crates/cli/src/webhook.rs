@@ -12,6 +12,7 @@ use svc_service::store::{
 };
 
 use crate::application::application_uuid;
+use crate::lengths::length;
 use crate::output;
 use crate::settings::DataArgs;
 
@@ -115,7 +116,7 @@ impl From<StateArg> for EventState {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct EventView {
+pub(crate) struct EventView {
     id: String,
     state: &'static str,
     payment_status: &'static str,
@@ -172,26 +173,29 @@ async fn list(args: List) -> anyhow::Result<()> {
         return Ok(());
     }
     let full = views.len() == args.limit;
-    let rows: Vec<_> = views
-        .into_iter()
-        .map(|v| {
-            let next = v.next_attempt_at.unwrap_or_default();
-            [
-                v.id,
-                v.state.into(),
-                v.payment_status.into(),
-                v.reference_number,
-                v.attempts.to_string(),
-                next,
-                v.webhook_url,
-            ]
-        })
-        .collect();
-    output::table(["EVENT", "STATE", "STATUS", "ORDER", "TRIES", "NEXT TRY", "TO"], &rows);
+    print_events(&views);
     if full {
         output::note(format_args!("The first {} only; --limit shows more.", args.limit));
     }
     Ok(())
+}
+
+pub(crate) fn print_events(views: &[EventView]) {
+    let rows: Vec<_> = views
+        .iter()
+        .map(|v| {
+            [
+                v.id.clone(),
+                v.state.into(),
+                v.payment_status.into(),
+                v.reference_number.clone(),
+                v.attempts.to_string(),
+                v.next_attempt_at.clone().unwrap_or_default(),
+                v.webhook_url.clone(),
+            ]
+        })
+        .collect();
+    output::table(["EVENT", "STATE", "STATUS", "ORDER", "TRIES", "NEXT TRY", "TO"], &rows);
 }
 
 async fn show(args: Show) -> anyhow::Result<()> {
@@ -366,11 +370,11 @@ fn moment(text: &str) -> Result<Moment, String> {
     if let Ok(at) = text.parse() {
         return Ok(Moment::At(at));
     }
-    let ago = text.parse().map(Moment::Ago);
+    let ago = length(text).map(Moment::Ago);
     ago.map_err(|_| "give a time like 2026-11-15T08:00:00Z, or 2h".to_owned())
 }
 
-fn event_view(store: &Store, directory: &Directory, event: &EventRecord) -> EventView {
+pub(crate) fn event_view(store: &Store, directory: &Directory, event: &EventRecord) -> EventView {
     let application = directory.applications.iter().find(|found| found.id == event.application);
     let key = application
         .map(|found| PublishableKey::new(store.environment(), found.uuid.clone()).to_string());

@@ -96,6 +96,40 @@ fn a_schema_of_another_version_is_told_and_left_alone() {
     assert_eq!(ran.code, Some(1), "{ran:?}");
     is(&examined(&ran), "schema", "failed", "of a newer svc");
     is(&examined(&ran), "environment", "failed", "the database is of a sandbox");
+    place.svc(&["migrate"]).refused("the database is of a newer svc (schema 99");
+}
+
+#[test]
+fn what_serve_refuses_of_a_file_is_told_before_it_is_started() {
+    let place = Place::sqlite();
+    let key = run(&mut svc(&["keygen"])).stdout.trim().to_owned();
+    let create = ["partner", "create", "Loja", "--database", &place.database];
+    let made = run(svc(&create).env("SVC_SERVER_MASTER_KEY", &key));
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let ran = run(&mut doctor(&place, &[]));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    is(&examined(&ran), "master key", "failed", "was made with one");
+    is(&examined(&ran), "database file", "ok", "");
+
+    let path = place.folder.path("svc.db");
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(&path, everybody).expect("it is ours");
+    let ran = run(doctor(&place, &[]).env("SVC_SERVER_MASTER_KEY", &key));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    is(&examined(&ran), "database file", "warning", "everybody");
+
+    // A page in the middle of it, once all is in it.
+    assert_eq!(place.svc(&["backup", &place.folder.path("whole.db")]).code, Some(0));
+    std::fs::rename(place.folder.path("whole.db"), &path).expect("it is ours");
+    for beside in ["svc.db-wal", "svc.db-shm"] {
+        let _ = std::fs::remove_file(place.folder.path(beside));
+    }
+    let mut bytes = std::fs::read(&path).expect("it is there");
+    bytes[4096..8 * 4096].fill(0xff);
+    std::fs::write(&path, bytes).expect("it is ours");
+    let ran = run(doctor(&place, &[]).env("SVC_SERVER_MASTER_KEY", &key));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    is(&examined(&ran), "database", "failed", "is damaged");
 }
 
 #[test]

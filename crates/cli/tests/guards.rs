@@ -67,6 +67,21 @@ fn nothing_is_acknowledged_into_a_file_that_was_replaced() {
 }
 
 #[test]
+fn after_a_stop_the_one_file_is_all_there_is_to_copy() {
+    let place = Place::sqlite();
+    let service = place.serve();
+    let merchant = Merchant::new(service.base_url(), &place.partner());
+    reference(&merchant.create(&merchant.token(), "order_1").unwrap());
+    assert_eq!(service.stop().code, Some(0));
+    let log = std::fs::metadata(place.folder.path("svc.db-wal")).map_or(0, |log| log.len());
+    assert_eq!(log, 0, "the log was not put away");
+    let elsewhere = Place::sqlite();
+    std::fs::copy(place.folder.path("svc.db"), elsewhere.folder.path("svc.db")).unwrap();
+    let shown = elsewhere.svc(&["order", "show", "order_1", "--json"]).json();
+    assert_eq!(shown["paymentStatus"], "PEN");
+}
+
+#[test]
 fn a_database_of_something_else_is_left_as_it_is() {
     let place = Place::sqlite();
     let path = place.folder.path("svc.db");
@@ -108,6 +123,14 @@ fn settings_that_mean_nothing_are_refused_and_no_secret_is_told() {
     for connections in ["0", "9999999999999999999"] {
         run(&mut serve(&["--connections", connections])).refused("connections must be 1 to");
     }
+    run(&mut serve(&["--commit-batch-max", "0"])).refused("commit_batch_max must be 1 to");
+    for limit in ["--partner-requests-per-second", "--checkout-polls-per-second"] {
+        run(&mut serve(&[limit, "0"])).refused("must be at least 1");
+    }
+    for address in ["ftp://svc.ao", "svc.ao", "https://ana@svc.ao", "https://svc.ao/?a=b"] {
+        run(&mut serve(&["--public-url", address])).refused("write it like https://");
+    }
+    run(&mut serve(&["--tls-cert", "cert.pem"])).refused("give --tls-cert and --tls-key");
     let file = place.folder.path("svc.toml");
     std::fs::write(&file, "log = 1\nmaster_key = \"s3cr3t-of-mine\nlisten = \"x\"\n").unwrap();
     let ran = run(&mut serve(&["--config", &file]));

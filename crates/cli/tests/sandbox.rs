@@ -185,6 +185,9 @@ fn a_mismatch_is_listed_and_accepted(place: &Place) {
     assert_eq!(place.svc(&["exception", "list", "--json"]).json(), json!([]));
     let all = place.svc(&["exception", "list", "--all", "--json"]).json();
     assert_eq!(all[0]["resolvedBy"], "operator:cli");
+    let shown = place.svc(&["order", "show", "order_1", "--json"]).json();
+    assert_eq!(shown["exceptions"], all);
+    assert_eq!(shown["webhooks"][0]["referenceNumber"], shown["referenceNumber"]);
     let told = stage.receiver.wait_for(2);
     assert_eq!(told[1].json()["data"]["paymentStatus"], "CON");
 }
@@ -223,7 +226,9 @@ fn an_operator_sees_the_story_of_an_order_and_cancels_it(place: &Place) {
     let told = place.svc(&["order", "cancel", &paid, "--operator", "ana"]);
     told.refused("is CON: it can no longer be cancelled");
     let table = place.svc(&["order", "show", &reference]);
-    assert!(table.stdout.contains("FPSOLPGEXT"), "{table:?}");
+    for part in ["FPSOLPGEXT", "Loja Kianda, ", "evt_", &stage.receiver.url()] {
+        assert!(table.stdout.contains(part), "{part} is missing: {table:?}");
+    }
 }
 
 fn an_order_is_found_by_what_its_merchant_calls_it(place: &Place) {

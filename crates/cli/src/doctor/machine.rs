@@ -19,6 +19,7 @@ pub(super) fn examine(settings: &Settings) -> Vec<Check> {
     let mut checks = Vec::new();
     if let Database::Sqlite(path) = &settings.database {
         checks.push(disk(path));
+        checks.extend(path.exists().then(|| private("database file", path)));
     }
     checks.push(open_files(settings.config.limits.connections as u64));
     checks
@@ -65,6 +66,26 @@ fn files(limit: Option<u64>, connections: u64) -> Check {
             format!("LimitNOFILE={needed} in the unit, or a smaller --connections"),
         ),
     }
+}
+
+/// Hashes, sealed secrets, private keys.
+#[cfg(unix)]
+pub(super) fn private(id: &'static str, path: &Path) -> Check {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(path).map_or(0, |found| found.permissions().mode());
+    match mode & 0o007 {
+        0 => Check::ok(id, "not for everybody"),
+        _ => Check::warning(
+            id,
+            format!("everybody on this machine may read or write {}", path.display()),
+            format!("chmod 600 {}", path.display()),
+        ),
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn private(id: &'static str, _: &Path) -> Check {
+    Check::ok(id, "not looked at on this system")
 }
 
 #[cfg(not(unix))]

@@ -10,6 +10,7 @@ use svc_service::config::TlsFiles;
 use x509_cert::der::Decode;
 
 use super::Check;
+use super::machine::private;
 
 /// Whoever renews by hand wants to know before this.
 const SOON: SignedDuration = SignedDuration::from_hours(21 * 24);
@@ -22,7 +23,7 @@ pub(super) fn examine(files: &TlsFiles) -> Vec<Check> {
             return vec![Check::failed("certificate", why, fix)];
         }
     };
-    vec![fits(&chain, &files.key), life(&chain), private(&files.key)]
+    vec![fits(&chain, &files.key), life(&chain), private("key file", &files.key)]
 }
 
 fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
@@ -87,23 +88,4 @@ fn period(certificate: &CertificateDer<'_>) -> Option<(Timestamp, Timestamp)> {
         Timestamp::from_second(seconds).ok()
     };
     Some((time(validity.not_before)?, time(validity.not_after)?))
-}
-
-#[cfg(unix)]
-fn private(path: &Path) -> Check {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = std::fs::metadata(path).map_or(0, |found| found.permissions().mode());
-    match mode & 0o007 {
-        0 => Check::ok("key file", "not for everybody"),
-        _ => Check::warning(
-            "key file",
-            format!("everybody on this machine may read {}", path.display()),
-            format!("chmod 600 {}", path.display()),
-        ),
-    }
-}
-
-#[cfg(not(unix))]
-fn private(_: &Path) -> Check {
-    Check::ok("key file", "not looked at on this system")
 }

@@ -128,6 +128,9 @@ impl Server {
                 tokio::time::timeout(DELIVERIES_TIMEOUT, dispatcher),
                 tokio::time::timeout(RAIL_CALLS_TIMEOUT, calls.wait()),
             );
+            if let Err(fault) = self.app.store.put_away().await {
+                tracing::warn!(%fault, "part of the data stays in the log beside the database");
+            }
         }
         ended
     }

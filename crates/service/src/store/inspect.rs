@@ -5,7 +5,7 @@ use secrecy::ExposeSecret;
 
 use super::postgres::inspect_postgres;
 use super::sqlite::inspect_sqlite;
-use super::{Database, Result};
+use super::{Database, Result, StoreError};
 
 /// What a database says about itself.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct Inspection {
     pub schema_latest: i64,
     pub environment: Option<String>,
     pub master_key_id: Option<String>,
+    /// As a sandbox does that was given none.
+    pub keeps_master_key: bool,
     /// Settings that decide whether a commit survives a power cut, and whether it does.
     pub durability: Vec<(&'static str, String, bool)>,
     /// The server's time; the embedded database has none of its own.
@@ -29,4 +31,24 @@ pub async fn inspect(database: &Database) -> Result<Inspection> {
         Database::Sqlite(path) => inspect_sqlite(path),
         Database::Postgres(url) => inspect_postgres(url.expose_secret()).await,
     }
+}
+
+/// An older program would write what the newer one no longer understands.
+pub(super) fn refuse_newer(version: Option<i64>, latest: i64) -> Result<()> {
+    match version {
+        Some(version) if version > latest => Err(StoreError::Refused(format!(
+            "the database is of a newer svc (schema {version}, this one knows {latest}): run that one, or \
+             restore the backup made before the upgrade"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Without the statement, which tells nobody what to do.
+pub(super) fn not_migrated(fault: &str) -> StoreError {
+    let fault = fault.lines().next().unwrap_or_default();
+    StoreError::Refused(format!(
+        "the database could not be brought up to date: {fault}; mend the cause and start again, \
+         it goes on from where it was"
+    ))
 }

@@ -213,6 +213,14 @@ impl Store {
         Ok(store)
     }
 
+    /// To be called after the last write, at a stop.
+    pub async fn put_away(&self) -> Result<()> {
+        match &self.engine {
+            Engine::Sqlite(engine) => engine.put_away().await,
+            Engine::Postgres(_) => Ok(()),
+        }
+    }
+
     pub fn environment(&self) -> Environment {
         self.environment
     }

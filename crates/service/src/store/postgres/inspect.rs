@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Fault, connect, migrations, reason};
+use super::{Client, Fault, connect, reason, schema_latest};
 use crate::store::inspect::Inspection;
 use crate::store::{Result, StoreError};
 
@@ -26,28 +26,28 @@ pub(in crate::store) async fn inspect_postgres(url: &str) -> Result<Inspection> 
         .await
         .map_err(Fault::from)?
         .get(0);
-    let there = one("select to_regclass($1)::text", "refinery_schema_history").await?.is_some();
-    let (mut schema_version, mut environment, mut master_key_id) = (None, None, None);
-    if there {
-        let sql = "select max(version)::bigint from refinery_schema_history";
-        schema_version = db.query_one(sql, &[]).await.map_err(Fault::from)?.get(0);
-        let sql = "select value from settings where key = $1";
-        environment = one(sql, "environment").await?;
-        master_key_id = one(sql, "master_key_id").await?;
-    }
-    let known = migrations::migrations::runner();
+    let schema_version = version(&db).await?;
+    let setting = async |key: &str| match schema_version {
+        None => Ok(None),
+        Some(_) => one("select value from settings where key = $1", key).await,
+    };
     Ok(Inspection {
         engine: "postgres",
         schema_version,
-        schema_latest: known
-            .get_migrations()
-            .iter()
-            .map(|m| i64::from(m.version()))
-            .max()
-            .unwrap_or(0),
-        environment,
-        master_key_id,
+        schema_latest: schema_latest(),
+        environment: setting("environment").await?,
+        master_key_id: setting("master_key_id").await?,
+        keeps_master_key: setting("sandbox_master_key").await?.is_some(),
         durability,
         now: Timestamp::from_millisecond(now_ms).ok(),
     })
+}
+
+pub(super) async fn version(db: &Client) -> Result<Option<i64>> {
+    let there = "select to_regclass('refinery_schema_history') is not null";
+    if !db.query_one(there, &[]).await.map_err(Fault::from)?.get::<_, bool>(0) {
+        return Ok(None);
+    }
+    let sql = "select max(version)::bigint from refinery_schema_history";
+    Ok(db.query_one(sql, &[]).await.map_err(Fault::from)?.get(0))
 }

@@ -21,6 +21,7 @@ use std::time::Duration;
 use deadpool_postgres::{Client, Pool, PoolError};
 use tokio::sync::Semaphore;
 
+use super::inspect::{not_migrated, refuse_newer};
 use super::{Options, Result, StoreError};
 use crate::domain::Environment;
 use batch::Batched;
@@ -214,14 +215,24 @@ async fn migrate(client: &mut Client) -> Result<()> {
         ))
         .await
         .map_err(Fault::from)?;
-    let outcome = migrations::migrations::runner().run_async(&mut ***client).await;
+    let outcome = match refuse_newer(inspect::version(client).await?, schema_latest()) {
+        Ok(()) => migrations::migrations::runner()
+            .run_async(&mut ***client)
+            .await
+            .map(drop)
+            .map_err(|fault| not_migrated(&fault.to_string())),
+        newer => newer,
+    };
     client
         .batch_execute(&format!(
             "select pg_advisory_unlock({MIGRATION_LOCK}); set statement_timeout = {STATEMENT_TIMEOUT_MS}"
         ))
         .await
         .map_err(Fault::from)?;
-    outcome.map(drop).map_err(|fault| {
-        StoreError::Refused(format!("the database could not be brought up to date: {fault}"))
-    })
+    outcome
+}
+
+fn schema_latest() -> i64 {
+    let known = migrations::migrations::runner();
+    known.get_migrations().iter().map(|step| i64::from(step.version())).max().unwrap_or(0)
 }

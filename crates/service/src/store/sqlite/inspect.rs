@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{connect, error, migrations, row};
+use super::{check_pages, connect, error, refuse_strangers, row, schema_latest};
 use crate::store::inspect::Inspection;
 use crate::store::{Result, StoreError};
 
@@ -22,9 +22,10 @@ pub(in crate::store) fn inspect_sqlite(path: &Path) -> Result<Inspection> {
         return Err(missing(path));
     }
     let db = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    refuse_strangers(&db, path)?;
+    check_pages(&db, path)?;
     let mode: String =
         db.query_row("pragma journal_mode", [], |row| row.get(0)).map_err(|fault| error(&fault))?;
-    let known = migrations::migrations::runner();
     let version = version(&db)?;
     let setting = |key: &'static str| match version {
         None => Ok(None),
@@ -33,20 +34,16 @@ pub(in crate::store) fn inspect_sqlite(path: &Path) -> Result<Inspection> {
     Ok(Inspection {
         engine: "sqlite",
         schema_version: version,
-        schema_latest: known
-            .get_migrations()
-            .iter()
-            .map(|m| i64::from(m.version()))
-            .max()
-            .unwrap_or(0),
+        schema_latest: schema_latest(),
         environment: setting("environment")?,
         master_key_id: setting("master_key_id")?,
+        keeps_master_key: setting("sandbox_master_key")?.is_some(),
         durability: vec![("journal_mode", mode.clone(), mode == "wal")],
         now: None,
     })
 }
 
-fn version(db: &Connection) -> Result<Option<i64>> {
+pub(super) fn version(db: &Connection) -> Result<Option<i64>> {
     let there = "select count(*) from sqlite_master where name = 'refinery_schema_history'";
     let count: Option<i64> = row(db, there, [], |row| row.get(0))?;
     if count == Some(0) {

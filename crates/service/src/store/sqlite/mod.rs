@@ -21,6 +21,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
+use super::inspect::{not_migrated, refuse_newer};
 use super::{Options, Result, StoreError};
 pub(super) use inspect::inspect_sqlite;
 use order_ids::{OrderIds, WAITING_MAX};
@@ -91,7 +92,7 @@ impl Sqlite {
         // What a statement may have to take back is kept in memory, not in a file. A migration may sort
         // millions of rows: not before.
         writer.pragma_update(None, "temp_store", "memory").map_err(|fault| error(&fault))?;
-        copy_log_back(&writer);
+        copy_log_back(&writer, "passive");
         let reader = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let looker = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -151,6 +152,15 @@ impl Sqlite {
             () = self.reader.ended() => {}
             () = self.looker.ended() => {}
         }
+    }
+
+    /// After the last write everything is in the one file that people copy.
+    pub(super) async fn put_away(&self) -> Result<()> {
+        let db = connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let put_away = move || copy_log_back(&db, "truncate");
+        tokio::task::spawn_blocking(put_away)
+            .await
+            .map_err(|fault| StoreError::Unavailable(fault.to_string()))
     }
 
     /// Copies the database page by page while it is in use, then checks the copy.
@@ -269,9 +279,9 @@ fn make_durable(db: &Connection) -> Result<()> {
 
 /// What a life left in the log goes into the file before the next one adds to it: a service that is killed
 /// again and again would otherwise read an ever longer log at every start, and never get to copy it.
-fn copy_log_back(db: &Connection) {
+fn copy_log_back(db: &Connection, how: &'static str) {
     // Passive: a command beside a running service waits for nobody.
-    let copied = db.query_row("pragma wal_checkpoint(passive)", [], |_| Ok(()));
+    let copied = db.query_row(&format!("pragma wal_checkpoint({how})"), [], |_| Ok(()));
     if let Err(fault) = copied {
         // On a full disk, say: what is stored can still be read.
         tracing::warn!(%fault, "the log of the database could not be copied back; it is tried again");
@@ -301,6 +311,7 @@ fn check_pages(db: &Connection, path: &Path) -> Result<()> {
 /// Two processes may start together: the loser finds the winner's tables, looks again and goes on.
 fn migrate(db: &mut Connection) -> Result<()> {
     const TRIES: usize = 5;
+    refuse_newer(inspect::version(db)?, schema_latest())?;
     // Where rows are older than the column, a migration fills it in.
     let hash = |given: &Context<'_>| given.get::<String>(0).map(|id| order_ids::id_hash(&id));
     db.create_scalar_function("id_hash", 1, FunctionFlags::SQLITE_DETERMINISTIC, hash)
@@ -312,7 +323,12 @@ fn migrate(db: &mut Connection) -> Result<()> {
             Err(fault) => last = fault.to_string(),
         }
     }
-    Err(StoreError::Refused(format!("the database could not be brought up to date: {last}")))
+    Err(not_migrated(&last))
+}
+
+fn schema_latest() -> i64 {
+    let known = migrations::migrations::runner();
+    known.get_migrations().iter().map(|step| i64::from(step.version())).max().unwrap_or(0)
 }
 
 /// The database holds hashes and sealed secrets: nobody else on the machine may read it.
