@@ -23,6 +23,7 @@ mod output;
 mod partner;
 mod rail;
 mod reencode;
+mod restore;
 mod sandbox;
 mod seed;
 mod serve;
@@ -103,6 +104,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Copy the embedded database while the service runs
     Backup(backup::Args),
+    /// Put a copy in the place of the embedded database
+    Restore(restore::Args),
     /// Print a new master key, or a secret for a rail
     Keygen(keygen::Args),
     /// Print what a shell needs to fill in arguments
@@ -147,6 +150,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Merchant(args) => merchant::run(args).await,
         Command::Migrate(args) => migrate::run(args).await,
         Command::Backup(args) => backup::run(args).await,
+        Command::Restore(args) => restore::run(&args),
         Command::Keygen(args) => keygen::run(&args),
         Command::Completions(args) => completions::completions(&args, Cli::command()),
         Command::Man(args) => completions::man(&args, Cli::command()),

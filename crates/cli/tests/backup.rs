@@ -34,6 +34,59 @@ fn a_copy_taken_while_orders_come_in_serves_the_same_orders() {
     reference(&merchant.create(&token, "after-the-restore").expect("the copy takes orders"));
 }
 
+#[test]
+fn a_copy_takes_the_place_of_a_stopped_service_and_what_was_there_is_kept() {
+    let place = Place::sqlite();
+    let service = place.serve();
+    let merchant = Merchant::new(service.base_url(), &place.partner());
+    let first = reference(&merchant.create(&merchant.token(), "order_1").unwrap());
+    let copy = place.folder.path("copy.db");
+    assert_eq!(place.svc(&["backup", &copy]).code, Some(0));
+    reference(&merchant.create(&merchant.token(), "order_2").unwrap());
+    place.svc(&["restore", &copy]).refused("stop it first");
+    drop(service);
+
+    let told = place.svc(&["restore", &copy]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let kept = told.stderr.lines().find_map(|line| line.split_once("is kept: ")).expect("told").1;
+    let service = place.serve();
+    let merchant = Merchant { base_url: service.base_url(), ..merchant };
+    let token = merchant.token();
+    assert_eq!(reference(&merchant.query(&token, "order_1")), first);
+    assert_eq!(merchant.query(&token, "order_2").status, 404);
+    let before = Place { database: format!("sqlite:{kept}"), folder: Folder::new() };
+    assert_eq!(before.svc(&["order", "show", "order_2", "--json"]).json()["paymentStatus"], "PEN");
+}
+
+#[test]
+fn what_is_no_whole_copy_replaces_nothing() {
+    let place = Place::sqlite();
+    place.partner();
+    let (copy, database) = (place.folder.path("copy.db"), place.folder.path("svc.db"));
+    assert_eq!(place.svc(&["backup", &copy]).code, Some(0));
+    let mut bytes = std::fs::read(&copy).unwrap();
+    let there = std::fs::read(&database).unwrap();
+    place.svc(&["restore", &place.folder.path("nothing.db")]).refused("there is no copy");
+    bytes.truncate(bytes.len() / 2);
+    for wrong in [&bytes, &b"no database"[..].to_vec(), &Vec::new()] {
+        std::fs::write(&copy, wrong).unwrap();
+        let ran = place.svc(&["restore", &copy]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert_eq!(std::fs::read(&database).unwrap(), there);
+    }
+    assert_eq!(
+        std::fs::read_dir(place.folder.path("."))
+            .unwrap()
+            .filter(|entry| {
+                entry
+                    .as_ref()
+                    .is_ok_and(|entry| entry.file_name().to_string_lossy().contains("partial"))
+            })
+            .count(),
+        0
+    );
+}
+
 /// Copies while orders come in; those that were acknowledged before it began.
 fn copy_under_load(place: &Place, merchant: &Merchant, copy: &str) -> Ledger {
     let crowd = Crowd::start(merchant, "order");

@@ -22,7 +22,7 @@ mod sqlite;
 mod visits;
 
 use std::fs::{File, TryLockError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
@@ -109,6 +109,20 @@ impl Database {
             ))),
             Err(TryLockError::Error(fault)) => Err(refused(&fault)),
         }
+    }
+}
+
+impl Database {
+    /// Puts a copy made by `Store::backup` in this database's place, while nobody serves it. What was there is
+    /// kept under a name with `mark`, which is told.
+    pub fn restore(&self, from: &Path, mark: &str) -> Result<Option<PathBuf>> {
+        let Self::Sqlite(path) = self else {
+            return Err(StoreError::Refused(
+                "svc restore is for the embedded database; for PostgreSQL use its own tools".into(),
+            ));
+        };
+        let _lock = self.lock_for_service()?;
+        sqlite::restore_sqlite(from, path, mark)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The embedded engine: SQLite in WAL mode, one writer thread, readers beside it.
 
+mod copies;
 mod directory;
 mod due;
 mod exceptions;
@@ -23,6 +24,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::inspect::{not_migrated, refuse_newer};
 use super::{Options, Result, StoreError};
+pub(super) use copies::restore_sqlite;
 pub(super) use inspect::inspect_sqlite;
 use order_ids::{OrderIds, WAITING_MAX};
 use thread::Calls;
@@ -162,59 +164,6 @@ impl Sqlite {
             .await
             .map_err(|fault| StoreError::Unavailable(fault.to_string()))
     }
-
-    /// Copies the database page by page while it is in use, then checks the copy.
-    pub(super) async fn backup(&self, to: PathBuf) -> Result<()> {
-        let from = self.path.clone();
-        let copy = move || -> Result<()> {
-            if to.exists() {
-                return Err(StoreError::Refused(format!(
-                    "{} exists already; choose another name",
-                    to.display()
-                )));
-            }
-            // Under its name when it is whole: nobody takes half a copy for one.
-            let mut partial = to.as_os_str().to_owned();
-            partial.push(".partial");
-            let partial = PathBuf::from(partial);
-            let _ = std::fs::remove_file(&partial);
-            create_private_file(&partial)?;
-            let kept = copy_and_check(&from, &partial).and_then(|()| keep_copy(&partial, &to));
-            kept.inspect_err(|_| {
-                let _ = std::fs::remove_file(&partial);
-            })
-        };
-        tokio::task::spawn_blocking(copy)
-            .await
-            .map_err(|fault| StoreError::Unavailable(fault.to_string()))?
-    }
-}
-
-/// All pages in one step: a copy in several steps begins anew whenever the service commits.
-fn copy_and_check(from: &Path, to: &Path) -> Result<()> {
-    const ALL_PAGES: i32 = -1;
-    let source = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let mut target = connect(to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    let copied = rusqlite::backup::Backup::new(&source, &mut target)
-        .and_then(|backup| backup.step(ALL_PAGES))
-        .map_err(|fault| error(&fault))?;
-    if copied != rusqlite::backup::StepResult::Done {
-        return Err(StoreError::Unavailable("somebody holds the database, or the copy".into()));
-    }
-    let verdict: String = target
-        .query_row("pragma integrity_check", [], |row| row.get(0))
-        .map_err(|fault| error(&fault))?;
-    if verdict != "ok" {
-        return Err(StoreError::Corrupt(verdict));
-    }
-    Ok(())
-}
-
-fn keep_copy(partial: &Path, to: &Path) -> Result<()> {
-    std::fs::File::open(partial)
-        .and_then(|copy| copy.sync_all())
-        .and_then(|()| std::fs::rename(partial, to))
-        .map_err(|fault| StoreError::Refused(format!("cannot keep {}: {fault}", to.display())))
 }
 
 /// A file of something else is left as it is.
