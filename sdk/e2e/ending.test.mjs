@@ -126,6 +126,24 @@ test("a reference that cannot be issued says so", async () => {
   await leave();
 });
 
+test("what could not be sent is asked for again by the payer, and paid once", async () => {
+  const { order, page, context, leave } = await stage.visit({
+    allowed: [/ERR_INTERNET_DISCONNECTED/],
+  });
+  await checkout.choosePhone(page);
+  await context.setOffline(true);
+  await checkout.payByPhone(page, "900000001");
+  await page.getByText(SENTENCES.unsent.pt).waitFor();
+  await checkout.on(page, "phone");
+  await context.setOffline(false);
+  await checkout.payByPhone(page, "900000001");
+  await checkout.on(page, "waiting");
+  await stage.service.advance(30);
+  await checkout.on(page, "paid");
+  await stage.merchant.told(order, "CON");
+  await leave();
+});
+
 test("a page that lost the network catches up when it is back", async () => {
   const { page, context, leave } = await stage.visit({ allowed: [/ERR_INTERNET_DISCONNECTED/] });
   await checkout.pushTo(page, "900000001");

@@ -142,6 +142,8 @@ test("a push nobody hears of is being confirmed, and is paid when its news come"
   await checkout.look(page, "confirming");
   await page.locator("main").getByText(SENTENCES.confirming.pt).waitFor();
   assert.equal(await page.locator("form button").count(), 0, "nothing invites to pay again");
+  const back = page.getByRole("link", { name: "Voltar à loja" });
+  assert.match(await back.getAttribute("href"), /status=PEN/, "nobody has to wait here");
   await stage.service.advance(90);
   await checkout.look(page, "paid");
   await stage.merchant.told(order, "CON");

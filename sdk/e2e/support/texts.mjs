@@ -73,6 +73,11 @@ export const SENTENCES = {
     en: "No connection. We try again as soon as it is back.",
     fr: "Pas de connexion. Nous réessayons dès qu'elle revient.",
   },
+  unsent: {
+    pt: "Sem ligação. Assim que voltar, tente outra vez: não paga duas vezes.",
+    en: "No connection. Once it is back, try again: you will not pay twice.",
+    fr: "Pas de connexion. Dès qu'elle revient, réessayez\u00a0: vous ne paierez pas deux fois.",
+  },
 };
 
 /** 15,000 kwanza as each language writes them. */

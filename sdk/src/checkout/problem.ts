@@ -2,9 +2,10 @@
 
 let isOffline = false;
 
-export function showOffline(): void {
+/** What is only looked at is looked at again; what the payer asked for is not asked for by itself. */
+export function showOffline(isLook: boolean): void {
   isOffline = true;
-  show((strip) => strip.dataset.offline);
+  show((strip) => (isLook ? strip.dataset.offline : strip.dataset.unsent));
 }
 
 /** Any answer of the server proves the connection, but does not take back a failure it told of. */

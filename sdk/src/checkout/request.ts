@@ -28,7 +28,7 @@ export async function request(url: string, init: RequestInit): Promise<Answer | 
       text,
     };
   } catch {
-    showOffline();
+    showOffline(!init.method);
     return undefined;
   } finally {
     clearTimeout(timer);

@@ -30,6 +30,8 @@ export function openWindow(lang: Language): Stage | undefined {
     popup = window.open("", `${NAME}-${Date.now()}`, features);
     if (!popup || popup.closed) return undefined;
     popup.document.title = TEXTS[lang].wait;
+    // Without it a telephone shows the words as on a wide screen: too small to read.
+    popup.document.head.append(make("meta", { name: "viewport", content: "width=device-width" }));
     const body = popup.document.body;
     body.textContent = TEXTS[lang].wait;
     body.style.cssText = "font:18px system-ui,sans-serif;padding:3em 1em;text-align:center";

@@ -70,6 +70,8 @@ struct Page<'a> {
     external_id: &'a str,
     ended_text: &'static str,
     continue_url: String,
+    /// Nothing is left to do here, but it is not over.
+    may_leave: bool,
     merchant_origin: String,
     nonce: &'a str,
     payment_json: String,
@@ -221,6 +223,7 @@ impl<'a> Builder<'a> {
             external_id: order.external_transaction_id.as_str(),
             ended_text: self.ended_text(),
             continue_url: self.continue_url(),
+            may_leave: matches!(self.shown, Screen::Reference(_) | Screen::Confirming),
             merchant_origin: origin_of(&order.terms.additional_info.return_url())
                 .unwrap_or_default(),
             nonce: &options.nonce,
@@ -344,7 +347,7 @@ impl<'a> Builder<'a> {
         let order = &self.visit.dossier.order;
         let info = &order.terms.additional_info;
         let target = match self.shown {
-            Screen::Paid | Screen::Reference(_) => info.return_url(),
+            Screen::Paid | Screen::Reference(_) | Screen::Confirming => info.return_url(),
             Screen::Cancelled | Screen::Expired => info.cancel_url(),
             _ => return String::new(),
         };
