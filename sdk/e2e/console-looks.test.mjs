@@ -24,7 +24,7 @@ const HEADINGS = {
   home: ["Início", "Home", "Accueil"],
   orders: ["Pedidos", "Orders", "Commandes"],
   webhooks: ["Webhooks", "Webhooks", "Webhooks"],
-  exceptions: ["Exceções", "Exceptions", "Exceptions"],
+  exceptions: ["Excepções", "Exceptions", "Exceptions"],
   developers: ["Programadores", "Developers", "Développeurs"],
   requests: ["Chamadas", "Requests", "Appels"],
   audit: ["Auditoria", "Audit", "Audit"],

@@ -66,7 +66,7 @@ test("home says what needs somebody, and leads there", async () => {
   const { page, leave } = await stage.operator();
   const [open] = await stage.service.command("exception", "list");
   assert.ok(open, "a month has an exception that waits");
-  await page.getByRole("link", { name: "exceções por resolver" }).click();
+  await page.getByRole("link", { name: "Excepções por resolver" }).click();
   await page.waitForURL(/\/console\/exceptions$/);
   assert.ok((await page.locator("section.card form").count()) > 0);
   await leave();

@@ -67,6 +67,13 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let shop_url = format!("http://{}", shop.address());
     let console_url = format!("{base_url}{}", console_entry(&app).await?.expose_secret());
     let stop = serve::StopSignals::listen()?;
+    let ahead = app.store.clock_ahead().await?;
+    if !ahead.is_zero() {
+        output::note(format_args!(
+            "The clock of this sandbox was moved ahead by {ahead:#} and stays there; remove {} to begin anew.",
+            args.data.display()
+        ));
+    }
     if args.json {
         output::json(&Ready {
             base_url: &base_url,

@@ -24,7 +24,7 @@ texts! {
     nav_home: "Início", "Home", "Accueil";
     nav_orders: "Pedidos", "Orders", "Commandes";
     nav_webhooks: "Webhooks", "Webhooks", "Webhooks";
-    nav_exceptions: "Exceções", "Exceptions", "Exceptions";
+    nav_exceptions: "Excepções", "Exceptions", "Exceptions";
     nav_developers: "Programadores", "Developers", "Développeurs";
     nav_requests: "Chamadas", "Requests", "Appels";
     nav_audit: "Auditoria", "Audit", "Audit";
@@ -76,10 +76,11 @@ texts! {
     webhook_failures_hint: "tentativas sem resposta 2xx", "attempts without a 2xx", "essais sans réponse 2xx";
     attention: "Precisa de si", "Needs you", "À traiter";
     attention_none: "Nada. Está tudo em ordem.", "Nothing. All is well.", "Rien. Tout va bien.";
-    attention_exceptions: "exceções por resolver", "exceptions to resolve", "exceptions à résoudre";
-    attention_unanswered: "pagamentos de que a rede não diz nada, o primeiro:", "payments whose rail keeps silent, the first:", "paiements dont le réseau ne dit rien, le premier :";
-    attention_exhausted: "webhooks desistidos", "webhooks given up", "webhooks abandonnés";
-    attention_waiting: "webhooks à espera, o mais antigo de", "webhooks waiting, the oldest since", "webhooks en attente, le plus ancien depuis";
+    attention_exceptions: "Excepções por resolver", "Exceptions to resolve", "Exceptions à résoudre";
+    attention_unanswered: "Pagamentos de que a rede não diz nada", "Payments whose rail keeps silent", "Paiements dont le réseau ne dit rien";
+    attention_exhausted: "Webhooks desistidos", "Webhooks given up", "Webhooks abandonnés";
+    attention_waiting: "Webhooks à espera", "Webhooks waiting", "Webhooks en attente";
+    attention_oldest: "o mais antigo desde", "the oldest since", "le plus ancien depuis";
     chart_orders: "Pedidos", "Orders", "Commandes";
     chart_webhooks: "Webhooks", "Webhooks", "Webhooks";
     chart_confirmed: "Pagos", "Paid", "Payées";
@@ -133,7 +134,7 @@ texts! {
     action_attempt_start: "Tentativa de pagamento", "Attempt to pay", "Essai de paiement";
     action_attempt_step: "Tentativa avançou", "Attempt moved on", "L’essai a avancé";
     action_request_cancel: "Cancelamento pedido", "Cancellation asked for", "Annulation demandée";
-    action_exception: "Exceção resolvida", "Exception resolved", "Exception résolue";
+    action_exception: "Excepção resolvida", "Exception resolved", "Exception résolue";
     action_simulate: "Simulado à mão", "Simulated by hand", "Simulé à la main";
     attempt_submitted: "enviada", "submitted", "envoyé";
     attempt_awaiting_payer: "à espera do cliente", "awaiting the payer", "attend le payeur";

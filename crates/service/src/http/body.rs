@@ -149,7 +149,9 @@ fn explain<T: DeserializeOwned>(bytes: &[u8]) -> ApiError {
             FieldFault::new(field("body"), Issue::NotAnInteger)
         }
         serde_json::error::Category::Data if inner.contains("expected a string") => {
-            FieldFault::new(field("body"), Issue::NotAString)
+            let is_object = path == "additionalInfo" && inner.contains("invalid type: map");
+            let issue = if is_object { Issue::NotStringified } else { Issue::NotAString };
+            FieldFault::new(field("body"), issue)
         }
         serde_json::error::Category::Data => FieldFault::new(field("body"), Issue::NotAnObject),
         // A number too large for the parser is a number too large for us.

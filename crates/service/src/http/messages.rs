@@ -12,6 +12,8 @@ pub(crate) enum Issue {
     NotAnObject,
     NotAJsonObject,
     NotAString,
+    /// The same, where JSON is wanted inside the string.
+    NotStringified,
     NotAnInteger,
     Duplicate,
     Empty,
@@ -45,7 +47,7 @@ impl Issue {
             Self::Required => "required",
             Self::NotJson => "not_json",
             Self::NotAnObject | Self::NotAJsonObject => "not_an_object",
-            Self::NotAString => "not_a_string",
+            Self::NotAString | Self::NotStringified => "not_a_string",
             Self::NotAnInteger => "not_an_integer",
             Self::Duplicate => "duplicate",
             Self::Empty => "empty",
@@ -81,6 +83,11 @@ impl Issue {
                 ["tem de ser um objecto JSON", "must be a JSON object", "doit être un objet JSON"]
             }
             Self::NotAString => ["tem de ser texto", "must be a string", "doit être une chaîne"],
+            Self::NotStringified => [
+                "tem de ser texto com o JSON dentro (JSON.stringify), não o próprio objecto",
+                "must be a string with the JSON inside (JSON.stringify), not the object itself",
+                "doit être une chaîne qui contient le JSON (JSON.stringify), pas l'objet lui-même",
+            ],
             Self::NotAnInteger => [
                 "tem de ser um número inteiro, sem casas decimais nem aspas",
                 "must be an integer, without decimals or quotes",

@@ -118,11 +118,23 @@ async fn pay_reference(
         return Ok(AtmResult::Expired);
     }
     let owed = Centimos::from(dossier.order.terms.amount);
-    if Centimos::parse(amount.trim()) != Some(owed) {
+    if typed_money(amount) != Some(owed) {
         return Ok(AtmResult::WrongAmount);
     }
     settle(app, &attempt, Word::Paid(owed), request_id).await?;
     Ok(AtmResult::Paid)
+}
+
+/// As people write it, or as the checkout shows it: `6500`, `6.500,00`, `6 500,00 Kz`.
+fn typed_money(text: &str) -> Option<Centimos> {
+    let text: String = text.trim().trim_end_matches("Kz").split_whitespace().collect();
+    let is_grouped = text.split('.').skip(1).all(|group| group.len() == 3);
+    let plain = match text.split_once(',') {
+        Some((whole, part)) => format!("{}.{part}", whole.replace('.', "")),
+        None if is_grouped => text.replace('.', ""),
+        None => text,
+    };
+    Centimos::parse(&plain)
 }
 
 /// GET /sandbox/wallet?code=ABCD-EFGH: whoever cannot scan, types.
@@ -319,4 +331,29 @@ async fn form(app: &App, headers: &HeaderMap, body: Body) -> Result<Query, ApiEr
         return Err(ApiError::ForeignOrigin);
     }
     Ok(Query(read_form(headers, body).await?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_read_as_people_write_it() {
+        let owed = Some(Centimos::new(650_000));
+        for typed in [
+            "6500",
+            " 6500.00",
+            "6500,00",
+            "6.500",
+            "6.500,00",
+            "6 500,00",
+            "6\u{a0}500,00\u{a0}Kz",
+        ] {
+            assert_eq!(typed_money(typed), owed, "{typed}");
+        }
+        assert_eq!(typed_money("6.5"), Some(Centimos::new(650)));
+        for wrong in ["", "Kz", "-6500", "6500,001", "6,500.00", "seis mil"] {
+            assert_eq!(typed_money(wrong), None, "{wrong}");
+        }
+    }
 }
