@@ -43,7 +43,7 @@ fn full_score(ran: &Ran) {
     let report = report(ran);
     assert_eq!(
         (&report["passed"], &report["failed"], &report["notRun"], &report["effectSeen"]),
-        (&28.into(), &0.into(), &0.into(), &true.into()),
+        (&29.into(), &0.into(), &0.into(), &true.into()),
         "{report}"
     );
     assert!(ids(&report["findings"]).is_empty(), "{report}");
@@ -212,6 +212,8 @@ broken_handlers! {
     one_that_makes_orders_up: |h| h.makes_orders_up = true, ["makes-up-orders"], ["unknown-order"];
     one_that_refuses_repetitions: |h| h.settled = 409, ["refuses-duplicates", "fails-in-parallel"],
         ["duplicate", "can-after-con", "pen-after-con", "con-after-can", "parallel-duplicates"];
+    one_that_does_not_look_at_the_amount: |h| h.holds_other_amounts = false,
+        ["ignores-amount"], ["other-amount"];
     one_that_forgets: |h| h.apply = |_, _| {}, ["no-effect"],
         ["valid", "cancelled", "parallel-duplicates", "odd-format"];
     one_that_does_not_look_at_the_event: |h| h.looks_at_event = false,

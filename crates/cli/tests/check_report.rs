@@ -63,7 +63,7 @@ fn without_a_status_url_it_says_that_no_effect_was_seen() {
     assert!(ran.stdout.contains("Effect not seen"), "{ran:?}");
     assert!(ran.stdout.contains("not seen\n"), "every line says so: {ran:?}");
     let json = run(&mut check(&shop, &["--json"])).json();
-    assert_eq!((&json["effectSeen"], &json["passed"]), (&false.into(), &28.into()), "{json}");
+    assert_eq!((&json["effectSeen"], &json["passed"]), (&false.into(), &29.into()), "{json}");
 }
 
 #[test]
@@ -74,8 +74,8 @@ fn a_junit_file_has_a_case_for_each_and_a_failure_for_what_failed() {
     let arguments = ["--junit", &path, "--status-url", &status, "--create-url", &create];
     assert_eq!(run(&mut check(&shop, &arguments)).code, Some(1));
     let xml = std::fs::read_to_string(path).expect("it was written");
-    assert!(xml.contains(r#"tests="28" failures="1" skipped="0""#), "{xml}");
-    assert_eq!(xml.matches("<testcase ").count(), 28, "{xml}");
+    assert!(xml.contains(r#"tests="29" failures="1" skipped="0""#), "{xml}");
+    assert_eq!(xml.matches("<testcase ").count(), 29, "{xml}");
     let (_, failure) = xml.split_once(r#"name="unknown-order: unknown order""#).expect("the case");
     assert!(failure.lines().next().is_some_and(|line| line.contains("answered 404")), "{xml}");
 }
@@ -87,16 +87,16 @@ fn orders_can_be_given_instead_of_made() {
         let answer = call(&shop.url(), "POST /api/svc/create-order", "", "{}").expect("an answer");
         answer.json()["externalTransactionId"].as_str().expect("an id").to_owned()
     };
-    let orders: Vec<String> = (0..5).map(|_| create()).collect();
+    let orders: Vec<String> = (0..6).map(|_| create()).collect();
     let given: Vec<&str> = orders.iter().flat_map(|id| ["--order", id]).collect();
     let status = status_url(&shop);
     let arguments = [&["--json", "--status-url", &status][..], &given].concat();
     let report: Value = run(&mut check(&shop, &arguments)).json();
-    assert_eq!((&report["passed"], &report["effectSeen"]), (&28.into(), &true.into()), "{report}");
+    assert_eq!((&report["passed"], &report["effectSeen"]), (&29.into(), &true.into()), "{report}");
     // They are used up now.
     could_not_run(&run(&mut check(&shop, &arguments)), "is CON already");
     let few = [&["--status-url", &status][..], &given[..8]].concat();
-    could_not_run(&run(&mut check(&shop, &few)), "5 pending orders");
+    could_not_run(&run(&mut check(&shop, &few)), "6 pending orders");
 }
 
 #[test]

@@ -11,6 +11,7 @@ pub(super) enum Case {
     PaidAfterCancelled,
     Parallel,
     OddFormat,
+    OtherAmount,
     PendingFirst,
     UnknownOrder,
     UnknownEvent,
@@ -45,7 +46,7 @@ pub(super) enum Wanted {
 }
 
 impl Case {
-    pub(super) const ALL: [Self; 28] = [
+    pub(super) const ALL: [Self; 29] = [
         Self::Valid,
         Self::Duplicate,
         Self::CancelAfterPaid,
@@ -54,6 +55,7 @@ impl Case {
         Self::PaidAfterCancelled,
         Self::Parallel,
         Self::OddFormat,
+        Self::OtherAmount,
         Self::PendingFirst,
         Self::UnknownOrder,
         Self::UnknownEvent,
@@ -87,6 +89,7 @@ impl Case {
             Self::PaidAfterCancelled => "con-after-can",
             Self::Parallel => "parallel-duplicates",
             Self::OddFormat => "odd-format",
+            Self::OtherAmount => "other-amount",
             Self::PendingFirst => "pending",
             Self::UnknownOrder => "unknown-order",
             Self::UnknownEvent => "unknown-event",

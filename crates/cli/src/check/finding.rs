@@ -34,6 +34,8 @@ pub(super) enum Finding {
     RefusesDuplicates,
     FailsInParallel,
     FulfilsTwice,
+    IgnoresAmount,
+    RefusesOtherAmount,
     RefusesOddFormat,
     RefusesUnknownOrder,
     MakesUpOrders,
@@ -76,6 +78,8 @@ impl Finding {
             Self::RefusesDuplicates => "refuses-duplicates",
             Self::FailsInParallel => "fails-in-parallel",
             Self::FulfilsTwice => "fulfils-twice",
+            Self::IgnoresAmount => "ignores-amount",
+            Self::RefusesOtherAmount => "refuses-other-amount",
             Self::RefusesOddFormat => "refuses-odd-format",
             Self::RefusesUnknownOrder => "refuses-unknown-order",
             Self::MakesUpOrders => "makes-up-orders",
@@ -177,6 +181,7 @@ fn done(rows: &[Row], diagnosed: &[Finding]) -> Vec<Finding> {
         let twice = |row: &Row| row.faults.iter().any(|f| matches!(f, Fault::Counted(_)));
         of(case).is_some_and(twice)
     };
+    let unpaid = |row: &Row| row.faults.contains(&Fault::Fulfilled);
     let finals = [Case::CancelAfterPaid, Case::PendingAfterPaid, Case::PaidAfterCancelled];
     let again = [Case::Duplicate, Case::CancelAfterPaid, Case::PendingAfterPaid];
     let asleep = [Case::Valid, Case::Cancelled, Case::Parallel, Case::OddFormat];
@@ -189,6 +194,8 @@ fn done(rows: &[Row], diagnosed: &[Finding]) -> Vec<Finding> {
         (again.iter().any(|case| refused(*case)), Finding::RefusesDuplicates),
         (refused(Case::Parallel), Finding::FailsInParallel),
         (Case::ALL.iter().any(|case| counted(*case)), Finding::FulfilsTwice),
+        (of(Case::OtherAmount).is_some_and(unpaid), Finding::IgnoresAmount),
+        (refused(Case::OtherAmount), Finding::RefusesOtherAmount),
         (refused(Case::OddFormat) && diagnosed.is_empty(), Finding::RefusesOddFormat),
         (refused(Case::UnknownOrder), Finding::RefusesUnknownOrder),
         (acted(Case::UnknownOrder), Finding::MakesUpOrders),

@@ -27,18 +27,31 @@ pub(super) enum Effect {
         after: State,
         count: Option<u64>,
     },
+    /// Of an order that is not paid as agreed: its state is the merchant's business, its goods stay.
+    Held {
+        after: State,
+        count: Option<u64>,
+    },
     /// Of an order that is not the merchant's.
     StillUnknown(bool),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    Answer { got: u16, wanted: Wanted },
+    Answer {
+        got: u16,
+        wanted: Wanted,
+    },
     NoAnswer(Silence),
     Slow(Duration),
-    Effect { is: State, wanted: State },
+    Effect {
+        is: State,
+        wanted: State,
+    },
     MadeUpOrder,
     Counted(u64),
+    /// Though another amount was paid.
+    Fulfilled,
 }
 
 #[derive(Clone, Debug)]
@@ -113,6 +126,7 @@ fn faults(case: Case, seen: &Seen) -> Vec<Fault> {
         Effect::State { wanted, after, .. } if wanted != after => {
             faults.push(Fault::Effect { is: after, wanted });
         }
+        Effect::Held { count: Some(1..), .. } => faults.push(Fault::Fulfilled),
         Effect::StillUnknown(false) => faults.push(Fault::MadeUpOrder),
         _ => {}
     }
@@ -162,6 +176,14 @@ mod tests {
         {
             let effect = state(Confirmed, Confirmed, Confirmed, count);
             assert_eq!(Row::judged(Case::Parallel, seen(200, effect)).faults.len(), faults);
+        }
+    }
+
+    #[test]
+    fn goods_that_were_not_paid_for_in_full_stay() {
+        for (count, passes) in [(None, true), (Some(0), true), (Some(1), false)] {
+            let effect = Effect::Held { after: State::Confirmed, count };
+            assert_eq!(Row::judged(Case::OtherAmount, seen(200, effect)).passed(), passes);
         }
     }
 

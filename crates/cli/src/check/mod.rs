@@ -35,7 +35,7 @@ const COULD_NOT_RUN: u8 = 2;
     --create-url http://127.0.0.1:3000/api/svc/create-order
   svc check http://127.0.0.1:3000/api/svc/webhook --junit report.xml   the answers alone
 
-Orders come from --create-url, or are given with --order (five that are pending). Each is told to be paid
+Orders come from --create-url, or are given with --order (six that are pending). Each is told to be paid
 or cancelled without any money, so use a test system. Without --status-url only answers are graded.
 
 Exit code: 0 all passed, 1 something failed, 2 the check could not run.")]

@@ -14,7 +14,7 @@ use super::delivery::stranger;
 use crate::http::{Exchange, Http};
 
 /// How many a handler without a fault uses up.
-pub(super) const ORDERS_NEEDED: usize = 5;
+pub(super) const ORDERS_NEEDED: usize = 6;
 const PLACEHOLDER: &str = "{externalTransactionId}";
 const TIMEOUT: Duration = Duration::from_secs(12);
 /// A handler that queues its work gets so long to do it.
@@ -201,7 +201,7 @@ impl Orders {
 fn created(document: &Value, amount: i64) -> anyhow::Result<Order> {
     let id = text(document, &["externalTransactionId", "data.externalTransactionId", "orderId"]);
     let id = id.context(
-        "the create URL tells no externalTransactionId; create five orders and give them with --order",
+        "the create URL tells no externalTransactionId; create six orders and give them with --order",
     )?;
     let reference = text(document, &["referenceNumber", "data.referenceNumber"]);
     let mut order = Order { id: id.to_owned(), ..stranger(amount) };

@@ -73,7 +73,7 @@ fn case_view(row: &Row, lang: Lang) -> CaseView {
         _ => "not-run",
     };
     let state = row.seen.as_ref().and_then(|seen| match seen.effect {
-        Effect::State { after, .. } => Some(after.code()),
+        Effect::State { after, .. } | Effect::Held { after, .. } => Some(after.code()),
         _ => None,
     });
     CaseView {
@@ -193,17 +193,17 @@ fn effect_text(seen: &Seen, lang: Lang) -> String {
         Effect::NotSeen => String::new(),
         Effect::StillUnknown(true) => lang.of(["nenhum", "none", "aucun"]).to_owned(),
         Effect::StillUnknown(false) => "PEN?".to_owned(),
-        Effect::State { before, after, count, .. } => {
-            let mut text = match before == after {
-                true => after.code().to_owned(),
-                false => format!("{} → {}", before.code(), after.code()),
-            };
-            if let Some(count) = count {
-                text = format!("{text} ×{count}");
-            }
-            text
+        Effect::State { before, after, count, .. } if before != after => {
+            counted(format!("{} → {}", before.code(), after.code()), count)
+        }
+        Effect::State { after, count, .. } | Effect::Held { after, count } => {
+            counted(after.code().to_owned(), count)
         }
     }
+}
+
+fn counted(text: String, count: Option<u64>) -> String {
+    count.map_or(text.clone(), |count| format!("{text} ×{count}"))
 }
 
 fn conclude(graded: &Graded, lang: Lang, paint: &Paint) {

@@ -101,7 +101,21 @@ impl Script {
                 self.found.extend(diagnose::mistake(&self.sender, &event).await);
             }
         }
+        if let Some(order) = self.orders.fresh().await? {
+            self.other_amount(&order).await?;
+        }
         self.strange().await
+    }
+
+    /// Genuine, but not what was agreed: it is stored, and the goods wait for a person.
+    async fn other_amount(&mut self, order: &Order) -> anyhow::Result<()> {
+        let other = Order { amount: order.amount + 1, ..order.clone() };
+        let told = self.send(&Event::payment(&other, "CON")).await;
+        let standing = self.orders.settled(&order.id, State::Confirmed).await?;
+        let effect = standing
+            .map_or(Effect::NotSeen, |is| Effect::Held { after: is.state, count: is.count });
+        self.rows.push(Row::judged(Case::OtherAmount, seen(&told, effect)));
+        Ok(())
     }
 
     /// Genuine, but nothing is to be done.

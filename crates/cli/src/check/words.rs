@@ -23,6 +23,9 @@ impl Case {
                 "odd spacing and key order",
                 "espaces et ordre inhabituels",
             ],
+            Self::OtherAmount => {
+                ["pago com outro montante", "paid with another amount", "payée d'un autre montant"]
+            }
             Self::PendingFirst => ["PEN", "PEN", "PEN"],
             Self::UnknownOrder => ["encomenda desconhecida", "unknown order", "commande inconnue"],
             Self::UnknownEvent => ["evento desconhecido", "unknown event", "événement inconnu"],
@@ -89,6 +92,13 @@ impl Fault {
                 let text = ["fornecida {} vezes", "fulfilled {} times", "livrée {} fois"];
                 lang.of(text).replace("{}", &count.to_string())
             }
+            Self::Fulfilled => lang
+                .of([
+                    "fornecida, devia ficar retida",
+                    "fulfilled, should be held",
+                    "livrée, à retenir",
+                ])
+                .to_owned(),
         }
     }
 }
@@ -248,6 +258,16 @@ impl Finding {
                 "A mesma encomenda é fornecida mais de uma vez: deixe o número de linhas do update decidir quem fornece.",
                 "The same order is fulfilled more than once: let the row count of the update decide who fulfils it.",
                 "La même commande est livrée plus d'une fois : laissez le nombre de lignes de l'update décider qui livre.",
+            ],
+            Self::IgnoresAmount => [
+                "Fornece uma encomenda paga com outro montante: compare o montante do evento com o do seu registo, e retenha-a.",
+                "An order paid with another amount is fulfilled: compare the event's amount with your record's, and hold it.",
+                "Une commande payée d'un autre montant est livrée : comparez le montant de l'événement à celui de votre enregistrement, et retenez-la.",
+            ],
+            Self::RefusesOtherAmount => [
+                "Um evento com outro montante não recebe 200, e o serviço insiste durante 35 dias: guarde, retenha e avise alguém.",
+                "An event with another amount does not get a 200, and the service insists for 35 days: store, hold and tell somebody.",
+                "Un événement d'un autre montant ne reçoit pas 200, et le service insiste 35 jours : enregistrez, retenez, prévenez.",
             ],
             Self::RefusesOddFormat => [
                 "Um evento assinado com espaços ou ordem invulgares é recusado: qualquer JSON com o mesmo conteúdo serve.",

@@ -34,6 +34,7 @@ pub(crate) struct Handler {
     /// The answer for an order that has ended.
     pub(crate) settled: u16,
     pub(crate) apply: fn(&mut Order, &str),
+    pub(crate) holds_other_amounts: bool,
     pub(crate) locks: bool,
     pub(crate) works_before_it_answers: bool,
 }
@@ -43,6 +44,9 @@ pub(crate) struct Order {
     pub(crate) status: String,
     pub(crate) fulfilments: u64,
 }
+
+/// What every order of this shop costs.
+const AMOUNT: i64 = 7;
 
 type Orders = Mutex<HashMap<String, Order>>;
 
@@ -63,6 +67,7 @@ impl Handler {
             makes_orders_up: false,
             settled: 200,
             apply: settle,
+            holds_other_amounts: true,
             locks: true,
             works_before_it_answers: false,
         }
@@ -114,7 +119,11 @@ impl Handler {
         }
         let before = order.status.clone();
         if self.locks {
+            let fulfilled = order.fulfilments;
             (self.apply)(order, status);
+            if self.holds_other_amounts && body["data"]["amount"] != AMOUNT {
+                order.fulfilments = fulfilled;
+            }
         } else {
             let mut copy = order.clone();
             drop(known);
@@ -123,7 +132,8 @@ impl Handler {
             (self.apply)(&mut copy, status);
             let mut known = orders.lock().expect("nobody fails inside");
             let order = known.get_mut(id).expect("orders stay");
-            order.fulfilments += copy.fulfilments.min(1) * u64::from(before == "PEN");
+            let is_full = body["data"]["amount"] == AMOUNT;
+            order.fulfilments += copy.fulfilments.min(1) * u64::from(before == "PEN" && is_full);
             order.status = copy.status;
             return 200;
         }
@@ -179,9 +189,10 @@ fn answer(handler: Handler, orders: &Orders, received: &Received) -> (u16, Strin
     let id = target.trim_start_matches("/api/svc/order/").trim_end_matches("/status");
     match known.get(id) {
         None => (404, String::new()),
-        Some(Order { status, fulfilments }) => {
-            (200, json!({ "status": status, "fulfilments": fulfilments, "amount": 7 }).to_string())
-        }
+        Some(Order { status, fulfilments }) => (
+            200,
+            json!({ "status": status, "fulfilments": fulfilments, "amount": AMOUNT }).to_string(),
+        ),
     }
 }
 
