@@ -58,9 +58,11 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         eprintln!("up to {size} orders …");
         // Measuring creates orders too.
         let missing = size.saturating_sub(data.count_orders().await?);
-        let outcome = fill(&server.target, filled..filled + missing).await?;
-        filled += missing;
-        eprintln!("  stored at {:.0}/s", outcome.requests_per_s);
+        if missing > 0 {
+            let outcome = fill(&server.target, filled..filled + missing).await?;
+            filled += missing;
+            eprintln!("  stored at {:.0}/s", outcome.requests_per_s);
+        }
         let orders = data.count_orders().await?;
         let measure = async |scenario, known| -> anyhow::Result<Pair> {
             let bare = side(args, "bare", scenario, &bare, known).await?;

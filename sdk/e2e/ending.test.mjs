@@ -134,6 +134,10 @@ test("what could not be sent is asked for again by the payer, and paid once", as
   await context.setOffline(true);
   await checkout.payByPhone(page, "900000001");
   await page.getByText(SENTENCES.unsent.pt).waitFor();
+  // The page goes on looking, and says nothing else meanwhile.
+  await page.waitForEvent("requestfailed");
+  await page.waitForEvent("requestfailed");
+  assert.ok(await page.getByText(SENTENCES.unsent.pt).isVisible());
   await checkout.on(page, "phone");
   await context.setOffline(false);
   await checkout.payByPhone(page, "900000001");

@@ -83,7 +83,7 @@ window.addEventListener("pagehide", () => {
 // In a frame the payer's own first tap brings the focus, and only the shop of this order may frame us.
 if (window.parent === window) window.addEventListener("focus", arm);
 window.addEventListener("popstate", () => void load(location.href, {}));
-window.addEventListener("offline", () => showOffline(true));
+window.addEventListener("offline", showOffline);
 window.addEventListener("online", () => {
   hideOffline();
   askNow();

@@ -303,6 +303,11 @@ fn print(view: &OrderView) {
     output::table(["ATTEMPT", "METHOD", "BY", "RAIL", "STATE", "REASON", "STARTED"], &attempts);
     output::line("");
     webhook::print_events(&view.webhooks);
+    if view.webhooks.len() == SHOWN_MAX {
+        output::note(format_args!(
+            "The first {SHOWN_MAX} only; svc webhook list --order shows more."
+        ));
+    }
     output::line("");
     if !view.exceptions.is_empty() {
         exception::print_all(&view.exceptions);

@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use svc_service::app::Clock;
-
 use crate::output;
-use crate::settings::DataArgs;
+use crate::settings::{DataArgs, Settings};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example:
@@ -21,9 +19,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let database = args.data.settings()?.database;
-    let mark = Clock::system().now().strftime(".before-%Y%m%dT%H%M%SZ").to_string();
-    let kept = database.restore(&args.from, &mark)?;
+    let Settings { config, database } = args.data.settings()?;
+    let kept = database.restore(&args.from, config.environment)?;
     output::note(format_args!("Checked and put in place: {}", args.from.display()));
     if let Some(kept) = kept {
         output::note(format_args!("What was there before is kept: {}", kept.display()));

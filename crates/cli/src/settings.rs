@@ -408,8 +408,11 @@ fn within(name: &str, given: usize, most: usize) -> anyhow::Result<usize> {
 fn web_address(what: &str, text: &str) -> anyhow::Result<Url> {
     let example = "write it like https://api.example.ao";
     let url: Url = text.parse().map_err(|_| anyhow!("the {what} is not a URL: {example}"))?;
-    let is_plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
-    if !matches!(url.scheme(), "http" | "https") || !is_plain {
+    let has_more = url.query().is_some()
+        || url.fragment().is_some()
+        || !url.username().is_empty()
+        || url.password().is_some();
+    if !matches!(url.scheme(), "http" | "https") || has_more {
         bail!("the {what} must be http or https, without user, query or fragment: {example}");
     }
     Ok(url)

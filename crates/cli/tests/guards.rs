@@ -67,6 +67,20 @@ fn nothing_is_acknowledged_into_a_file_that_was_replaced() {
 }
 
 #[test]
+fn a_stop_leaves_a_file_alone_that_took_the_place_of_ours() {
+    let place = Place::sqlite();
+    let service = place.serve();
+    place.partner();
+    let copy = place.folder.path("copy.db");
+    assert_eq!(place.svc(&["backup", &copy]).code, Some(0));
+    place.partner();
+    let whole = std::fs::read(&copy).unwrap();
+    std::fs::rename(&copy, place.folder.path("svc.db")).unwrap();
+    service.stop();
+    assert!(std::fs::read(place.folder.path("svc.db")).unwrap() == whole);
+}
+
+#[test]
 fn after_a_stop_the_one_file_is_all_there_is_to_copy() {
     let place = Place::sqlite();
     let service = place.serve();
@@ -127,7 +141,13 @@ fn settings_that_mean_nothing_are_refused_and_no_secret_is_told() {
     for limit in ["--partner-requests-per-second", "--checkout-polls-per-second"] {
         run(&mut serve(&[limit, "0"])).refused("must be at least 1");
     }
-    for address in ["ftp://svc.ao", "svc.ao", "https://ana@svc.ao", "https://svc.ao/?a=b"] {
+    for address in [
+        "ftp://svc.ao",
+        "svc.ao",
+        "https://ana@svc.ao",
+        "https://:pw@svc.ao",
+        "https://svc.ao/?a=b",
+    ] {
         run(&mut serve(&["--public-url", address])).refused("write it like https://");
     }
     run(&mut serve(&["--tls-cert", "cert.pem"])).refused("give --tls-cert and --tls-key");

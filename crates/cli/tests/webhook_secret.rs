@@ -120,6 +120,7 @@ fn a_leaked_secret_signs_nothing_any_more(place: &Place) {
 fn a_switch_after_the_overlap_is_refused(place: &Place) {
     let stage = Stage::set(place);
     stage.rotate("2h", "1h").refused("choose a longer overlap");
+    stage.rotate("0s", "9999w").refused("up to 400 days");
     let received = stage.until_delivered(|_| true);
     assert_eq!(token(&received), content_token(&stage.old_secret(), &received.body));
 }

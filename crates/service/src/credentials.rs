@@ -11,6 +11,9 @@ use crate::store::{
     NewApplication, NewPartner, PendingEvent, Rotation, StoreError, WebhookRotation,
 };
 
+/// Two secrets are one more to lose.
+const OVERLAP_MAX: SignedDuration = SignedDuration::from_hours(400 * 24);
+
 /// Everything a new partner needs. The secrets are shown once and exist nowhere else in the clear.
 #[derive(Debug)]
 pub struct Issued {
@@ -51,7 +54,7 @@ pub async fn rotate_client_secret(
 ) -> Result<SecretString, StoreError> {
     let secret = client_secret(app);
     let hash = app.keys.hash(secret.expose_secret());
-    app.store.rotate_partner_secret(client, rotation(app, hash, overlap, by)).await?;
+    app.store.rotate_partner_secret(client, rotation(app, hash, overlap, by)?).await?;
     Ok(secret)
 }
 
@@ -92,7 +95,7 @@ pub async fn rotate_webhook_secret(
     }
     let issued = webhook_secret(app);
     let sealed = app.keys.seal(issued.expose_secret(), app.random.bytes());
-    let Rotation { secret, previous_until, at, by } = rotation(app, sealed, takeover.overlap, by);
+    let Rotation { secret, previous_until, at, by } = rotation(app, sealed, takeover.overlap, by)?;
     let switch_at = at.saturating_add(takeover.switch_after).unwrap_or(at);
     let rotation = WebhookRotation { secret, switch_at, previous_until, at, by };
     app.store.rotate_webhook_secret(application.as_str(), rotation).await?;
@@ -120,10 +123,19 @@ fn new_application(
     (application, IssuedApplication { publishable_key, webhook_secret })
 }
 
-fn rotation(app: &App, secret: Vec<u8>, overlap: SignedDuration, by: &Author) -> Rotation {
+fn rotation(
+    app: &App,
+    secret: Vec<u8>,
+    overlap: SignedDuration,
+    by: &Author,
+) -> Result<Rotation, StoreError> {
+    if overlap.is_negative() || overlap > OVERLAP_MAX {
+        let told = "the old secret may live beside the new one for up to 400 days";
+        return Err(StoreError::Refused(told.into()));
+    }
     let at = app.clock.now();
     let previous_until = at.saturating_add(overlap).unwrap_or(at);
-    Rotation { secret, previous_until, at, by: by.clone() }
+    Ok(Rotation { secret, previous_until, at, by: by.clone() })
 }
 
 /// The prefix lets scanners of leaked secrets recognise it.

@@ -1,11 +1,20 @@
 // The strip at the top that says why nothing happens.
 
 let isOffline = false;
+let isUnsent = false;
 
-/** What is only looked at is looked at again; what the payer asked for is not asked for by itself. */
-export function showOffline(isLook: boolean): void {
+/** Something is looked at again by itself. */
+export function showOffline(): void {
   isOffline = true;
-  show((strip) => (isLook ? strip.dataset.offline : strip.dataset.unsent));
+  // What the payer has to do stands above what the page does.
+  if (!isUnsent) show((strip) => strip.dataset.offline);
+}
+
+/** What the payer asked for is not asked for again by itself. */
+export function showUnsent(): void {
+  isOffline = true;
+  isUnsent = true;
+  show((strip) => strip.dataset.unsent);
 }
 
 /** Any answer of the server proves the connection, but does not take back a failure it told of. */
@@ -16,10 +25,12 @@ export function hideOffline(): void {
 /** `text`: the server's own words for it, if it found any. */
 export function showFailure(text: string | undefined): void {
   isOffline = false;
+  isUnsent = false;
   show((strip) => text || strip.dataset.failed);
 }
 
 export function hideProblem(): void {
+  isUnsent = false;
   const strip = document.getElementById("problem");
   if (strip) strip.hidden = true;
 }

@@ -1,6 +1,6 @@
 // One way to ask the server, with a limit in time, that shows and clears the offline strip.
 
-import { hideOffline, showOffline } from "./problem";
+import { hideOffline, showOffline, showUnsent } from "./problem";
 
 const TIMEOUT_MS = 30_000;
 
@@ -28,7 +28,8 @@ export async function request(url: string, init: RequestInit): Promise<Answer | 
       text,
     };
   } catch {
-    showOffline(!init.method);
+    if (init.method) showUnsent();
+    else showOffline();
     return undefined;
   } finally {
     clearTimeout(timer);

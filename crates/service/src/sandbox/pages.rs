@@ -125,16 +125,18 @@ async fn pay_reference(
     Ok(AtmResult::Paid)
 }
 
-/// As people write it, or as the checkout shows it: `6500`, `6.500,00`, `6 500,00 Kz`.
+/// As people write it, or as the checkout shows it: `6500`, `6.500,00 Kz`, `Kz 6,500`, `6 500`. A point or
+/// a comma before exactly three digits parts thousands.
 fn typed_money(text: &str) -> Option<Centimos> {
-    let text: String = text.trim().trim_end_matches("Kz").split_whitespace().collect();
-    let is_grouped = text.split('.').skip(1).all(|group| group.len() == 3);
-    let plain = match text.split_once(',') {
-        Some((whole, part)) => format!("{}.{part}", whole.replace('.', "")),
-        None if is_grouped => text.replace('.', ""),
-        None => text,
-    };
-    Centimos::parse(&plain)
+    let text: String = text.replace("Kz", "").split_whitespace().collect();
+    let cut = text.rfind(['.', ',']).filter(|at| text.len() - at != ",000".len());
+    let (whole, part) = cut.map_or((&*text, "0"), |at| (&text[..at], &text[at + 1..]));
+    let mut groups = whole.split(['.', ',']);
+    let first = groups.next().unwrap_or_default().len();
+    let is_grouped =
+        groups.clone().all(|group| group.len() == 3) && (groups.next().is_none() || first < 4);
+    let whole = whole.replace(['.', ','], "");
+    Centimos::parse(&format!("{whole}.{part}")).filter(|_| is_grouped)
 }
 
 /// GET /sandbox/wallet?code=ABCD-EFGH: whoever cannot scan, types.
@@ -340,19 +342,16 @@ mod tests {
     #[test]
     fn money_is_read_as_people_write_it() {
         let owed = Some(Centimos::new(650_000));
-        for typed in [
-            "6500",
-            " 6500.00",
-            "6500,00",
-            "6.500",
-            "6.500,00",
-            "6 500,00",
-            "6\u{a0}500,00\u{a0}Kz",
-        ] {
+        let plain =
+            ["6500", " 6500.00", "6500,00", "6.500", "6,500", "6.500,00", "6,500.00", "6 500,00"];
+        let shown = ["6.500,00\u{a0}Kz", "Kz\u{a0}6,500", "6\u{202f}500\u{a0}Kz"];
+        for typed in plain.into_iter().chain(shown) {
             assert_eq!(typed_money(typed), owed, "{typed}");
         }
         assert_eq!(typed_money("6.5"), Some(Centimos::new(650)));
-        for wrong in ["", "Kz", "-6500", "6500,001", "6,500.00", "seis mil"] {
+        for wrong in
+            ["", "Kz", "-6500", "6500,001", "6500,0010", "65,00.00", "6.50.000", "seis mil"]
+        {
             assert_eq!(typed_money(wrong), None, "{wrong}");
         }
     }

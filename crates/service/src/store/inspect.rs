@@ -33,6 +33,11 @@ pub async fn inspect(database: &Database) -> Result<Inspection> {
     }
 }
 
+/// The last step that this program knows.
+pub(super) fn latest_of(known: &refinery::Runner) -> i64 {
+    known.get_migrations().iter().map(|step| i64::from(step.version())).max().unwrap_or(0)
+}
+
 /// An older program would write what the newer one no longer understands.
 pub(super) fn refuse_newer(version: Option<i64>, latest: i64) -> Result<()> {
     match version {

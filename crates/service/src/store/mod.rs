@@ -114,15 +114,21 @@ impl Database {
 
 impl Database {
     /// Puts a copy made by `Store::backup` in this database's place, while nobody serves it. What was there is
-    /// kept under a name with `mark`, which is told.
-    pub fn restore(&self, from: &Path, mark: &str) -> Result<Option<PathBuf>> {
+    /// kept under another name, which is told.
+    pub fn restore(
+        &self,
+        from: &Path,
+        environment: Option<Environment>,
+    ) -> Result<Option<PathBuf>> {
         let Self::Sqlite(path) = self else {
             return Err(StoreError::Refused(
                 "svc restore is for the embedded database; for PostgreSQL use its own tools".into(),
             ));
         };
         let _lock = self.lock_for_service()?;
-        sqlite::restore_sqlite(from, path, mark)
+        // Where a link leads, not in its place.
+        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+        sqlite::restore_sqlite(from, &path, environment)
     }
 }
 

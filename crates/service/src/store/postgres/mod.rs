@@ -21,7 +21,7 @@ use std::time::Duration;
 use deadpool_postgres::{Client, Pool, PoolError};
 use tokio::sync::Semaphore;
 
-use super::inspect::{not_migrated, refuse_newer};
+use super::inspect::{latest_of, not_migrated, refuse_newer};
 use super::{Options, Result, StoreError};
 use crate::domain::Environment;
 use batch::Batched;
@@ -233,6 +233,5 @@ async fn migrate(client: &mut Client) -> Result<()> {
 }
 
 fn schema_latest() -> i64 {
-    let known = migrations::migrations::runner();
-    known.get_migrations().iter().map(|step| i64::from(step.version())).max().unwrap_or(0)
+    latest_of(&migrations::migrations::runner())
 }

@@ -2,19 +2,18 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use rusqlite::OpenFlags;
 use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
 
 use super::{
-    Sqlite, connect, copy_log_back, create_private_file, error, inspect, refuse_newer,
-    refuse_strangers, schema_latest,
+    Sqlite, connect, create_private_file, empty_log, error, inspect, refuse_newer,
+    refuse_strangers, row, schema_latest,
 };
+use crate::domain::Environment;
 use crate::store::{Result, StoreError};
-
-/// What SQLite keeps beside the file itself.
-const BESIDE: [&str; 2] = ["-wal", "-shm"];
 
 impl Sqlite {
     /// Copies the database page by page while it is in use, then checks the copy.
@@ -35,57 +34,115 @@ impl Sqlite {
     }
 }
 
-/// Puts a copy in the database's place. What was there is kept under a name with `mark`, which is told.
+/// Puts a copy in the database's place. What was there is kept under another name, which is told.
 pub(in crate::store) fn restore_sqlite(
     from: &Path,
     database: &Path,
-    mark: &str,
+    environment: Option<Environment>,
 ) -> Result<Option<PathBuf>> {
-    if !from.exists() {
+    if !from.is_file() {
         return Err(StoreError::Refused(format!("there is no copy at {}", from.display())));
     }
     let mut kept = None;
     whole_copy(from, database, |partial| {
-        let copy = connect(partial, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        refuse_strangers(&copy, from)?;
-        let version = inspect::version(&copy)?;
-        if version.is_none() {
-            let told = format!("{} is an empty database", from.display());
-            return Err(StoreError::Refused(told));
-        }
-        refuse_newer(version, schema_latest())?;
-        drop(copy);
-        if database.exists() {
-            let aside = beside(database, mark);
-            set_aside(database, &aside)?;
-            kept = Some(aside);
-        }
-        rename(partial, database)
+        may_serve(&connect(partial, OpenFlags::SQLITE_OPEN_READ_ONLY)?, from, environment)?;
+        give_to_owner(partial, database);
+        kept = keep_old(database)?;
+        rename(partial, database).map_err(|fault| match &kept {
+            Some(kept) => {
+                StoreError::Refused(format!("{fault}; the data is in {}", kept.display()))
+            }
+            None => fault,
+        })
     })?;
+    give_to_owner(&beside(database, ".lock"), database);
     Ok(kept)
 }
 
-/// The file first: whoever starts between the two finds no database, never one without its log.
-fn set_aside(database: &Path, aside: &Path) -> Result<()> {
-    if let Ok(db) = connect(database, OpenFlags::SQLITE_OPEN_READ_WRITE) {
-        copy_log_back(&db, "truncate");
+/// Whether a service could start from this copy.
+fn may_serve(copy: &Connection, from: &Path, wanted: Option<Environment>) -> Result<()> {
+    refuse_strangers(copy, from)?;
+    let version = inspect::version(copy)?;
+    if version.is_none() {
+        return Err(StoreError::Refused(format!("{} is an empty database", from.display())));
     }
-    rename(database, aside)?;
-    for suffix in BESIDE {
-        let old = beside(database, suffix);
-        if old.exists() {
-            rename(&old, &beside(aside, suffix))?;
+    refuse_newer(version, schema_latest())?;
+    let sql = "select value from settings where key = 'environment'";
+    let stored: Option<String> = row(copy, sql, [], |row| row.get(0))?;
+    match (wanted, stored) {
+        (Some(wanted), Some(stored)) if wanted.as_str() != stored => {
+            Err(StoreError::Refused(format!(
+                "{} is of a {stored} service, the settings say {}",
+                from.display(),
+                wanted.as_str()
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whoever restores may be root; the service is not.
+fn give_to_owner(partial: &Path, database: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, chown};
+        let owner = fs::metadata(database).or_else(|_| fs::metadata(folder_of(database)));
+        if let Ok(owner) = owner {
+            // Nobody but root can, and for nobody else it is needed.
+            let _ = chown(partial, Some(owner.uid()), Some(owner.gid()));
         }
     }
-    Ok(())
+    #[cfg(not(unix))]
+    let _ = (partial, database);
+}
+
+/// A second name for what is there, so that there is no moment without a database, and its log beside it:
+/// an old log would be played into the new file.
+fn keep_old(database: &Path) -> Result<Option<PathBuf>> {
+    let log = beside(database, "-wal");
+    let is_there = database.exists();
+    if !is_there && !log.exists() {
+        return Ok(None);
+    }
+    // A damaged one keeps its log as it is.
+    let emptied =
+        connect(database, OpenFlags::SQLITE_OPEN_READ_WRITE).and_then(|db| empty_log(&db));
+    if let Ok(false) = emptied {
+        return Err(StoreError::Refused(format!(
+            "another process still reads {}; wait for it, or end it",
+            database.display()
+        )));
+    }
+    let kept = free_name(database);
+    if is_there {
+        fs::hard_link(database, &kept).map_err(|fault| refused("keep", &kept, &fault))?;
+    }
+    if log.exists() {
+        rename(&log, &beside(&kept, "-wal"))?;
+    }
+    let _ = fs::remove_file(beside(database, "-shm"));
+    Ok(Some(kept))
+}
+
+/// One that neither a file nor a log has.
+fn free_name(database: &Path) -> PathBuf {
+    (1..)
+        .map(|number| beside(database, &format!(".before-restore-{number}")))
+        .find(|name| !name.exists() && !beside(name, "-wal").exists())
+        .expect("numbers do not end")
 }
 
 /// Under its name when it is whole: nobody takes half a copy for one.
 fn whole_copy(from: &Path, to: &Path, keep: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let partial = beside(to, ".partial");
+    if is_same(from, &partial) {
+        return Err(StoreError::Refused(format!(
+            "{} is where a copy is made; give it another name first",
+            from.display()
+        )));
+    }
     let clear = || {
-        let _ = fs::remove_file(&partial);
-        for suffix in BESIDE {
+        for suffix in ["", "-wal", "-shm", "-journal"] {
             let _ = fs::remove_file(beside(&partial, suffix));
         }
     };
@@ -97,6 +154,10 @@ fn whole_copy(from: &Path, to: &Path, keep: impl FnOnce(&Path) -> Result<()>) ->
         .and_then(|()| keep(&partial));
     clear();
     made
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// All pages in one step: a copy in several steps begins anew whenever the service commits.
@@ -116,19 +177,23 @@ fn copy_and_check(from: &Path, to: &Path) -> Result<()> {
     if verdict != "ok" {
         return Err(StoreError::Corrupt(verdict));
     }
-    Ok(())
+    // One file without a log beside it, which can be read from a medium that cannot be written.
+    target.query_row("pragma journal_mode = delete", [], |_| Ok(())).map_err(|fault| error(&fault))
 }
 
 /// Also after a power cut.
 fn rename(from: &Path, to: &Path) -> Result<()> {
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
     fs::rename(from, to)
-        .and_then(|()| File::open(folder.unwrap_or(Path::new("."))))
+        .and_then(|()| File::open(folder_of(to)))
         .and_then(|folder| folder.sync_all())
         .map_err(|fault| refused("move", to, &fault))
 }
 
-fn refused(what: &str, path: &Path, fault: &std::io::Error) -> StoreError {
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn refused(what: &str, path: &Path, fault: &io::Error) -> StoreError {
     StoreError::Refused(format!("cannot {what} {}: {fault}", path.display()))
 }
 

@@ -22,12 +22,12 @@ use rusqlite::config::DbConfig;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
-use super::inspect::{not_migrated, refuse_newer};
+use super::inspect::{latest_of, not_migrated, refuse_newer};
 use super::{Options, Result, StoreError};
 pub(super) use copies::restore_sqlite;
 pub(super) use inspect::inspect_sqlite;
 use order_ids::{OrderIds, WAITING_MAX};
-use thread::Calls;
+use thread::{Calls, Place};
 
 mod migrations {
     refinery::embed_migrations!("src/store/migrations/sqlite");
@@ -46,6 +46,8 @@ const CHECKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// How long to wait for another process (a CLI command) that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const STATEMENTS_CACHED: usize = 64;
+/// A stop waits so long for whoever still reads.
+const READERS_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) struct Sqlite {
     writer: Calls,
@@ -56,6 +58,7 @@ pub(super) struct Sqlite {
     looker: Calls,
     order_ids: Arc<OrderIds>,
     path: PathBuf,
+    place: Place,
 }
 
 /// Connections for one row by its key, used on the caller's own thread: that takes microseconds,
@@ -94,7 +97,7 @@ impl Sqlite {
         // What a statement may have to take back is kept in memory, not in a file. A migration may sort
         // millions of rows: not before.
         writer.pragma_update(None, "temp_store", "memory").map_err(|fault| error(&fault))?;
-        copy_log_back(&writer, "passive");
+        copy_log_back(&writer);
         let reader = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let looker = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -102,14 +105,15 @@ impl Sqlite {
             .map(|_| connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map(Mutex::new))
             .collect::<Result<_>>()?;
         let order_ids = Arc::new(OrderIds::open(&writer, WAITING_MAX)?);
-        let ids = Arc::clone(&order_ids);
+        let (ids, place) = (Arc::clone(&order_ids), Place::of(&writer));
         Ok(Self {
-            writer: thread::spawn_writer(writer, ids, options),
+            writer: thread::spawn_writer(writer, ids, place.clone(), options),
             order_ids,
             lookups: Lookups(lookups),
             reader: thread::spawn_reader(reader),
             looker: thread::spawn_looker(looker),
             path: path.to_owned(),
+            place,
         })
     }
 
@@ -158,11 +162,16 @@ impl Sqlite {
 
     /// After the last write everything is in the one file that people copy.
     pub(super) async fn put_away(&self) -> Result<()> {
+        // Even to open another one would play our log into it.
+        self.place.is_ours()?;
         let db = connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        let put_away = move || copy_log_back(&db, "truncate");
-        tokio::task::spawn_blocking(put_away)
+        let emptied = tokio::task::spawn_blocking(move || empty_log(&db))
             .await
-            .map_err(|fault| StoreError::Unavailable(fault.to_string()))
+            .map_err(|fault| StoreError::Unavailable(fault.to_string()))??;
+        match emptied {
+            true => Ok(()),
+            false => Err(StoreError::Unavailable("another process still reads from it".into())),
+        }
     }
 }
 
@@ -228,13 +237,21 @@ fn make_durable(db: &Connection) -> Result<()> {
 
 /// What a life left in the log goes into the file before the next one adds to it: a service that is killed
 /// again and again would otherwise read an ever longer log at every start, and never get to copy it.
-fn copy_log_back(db: &Connection, how: &'static str) {
+fn copy_log_back(db: &Connection) {
     // Passive: a command beside a running service waits for nobody.
-    let copied = db.query_row(&format!("pragma wal_checkpoint({how})"), [], |_| Ok(()));
+    let copied = db.query_row("pragma wal_checkpoint(passive)", [], |_| Ok(()));
     if let Err(fault) = copied {
         // On a full disk, say: what is stored can still be read.
         tracing::warn!(%fault, "the log of the database could not be copied back; it is tried again");
     }
+}
+
+/// All that the log holds goes into the file; `false` if somebody still reads from the log.
+fn empty_log(db: &Connection) -> Result<bool> {
+    let emptied = db
+        .busy_timeout(READERS_TIMEOUT)
+        .and_then(|()| db.query_row("pragma wal_checkpoint(truncate)", [], |row| row.get(0)));
+    emptied.map(|busy: i64| busy == 0).map_err(|fault| error(&fault))
 }
 
 /// A damaged file is refused before it is trusted with more. Reading all of a large one would keep
@@ -276,8 +293,7 @@ fn migrate(db: &mut Connection) -> Result<()> {
 }
 
 fn schema_latest() -> i64 {
-    let known = migrations::migrations::runner();
-    known.get_migrations().iter().map(|step| i64::from(step.version())).max().unwrap_or(0)
+    latest_of(&migrations::migrations::runner())
 }
 
 /// The database holds hashes and sealed secrets: nobody else on the machine may read it.

@@ -116,10 +116,14 @@ impl Calls {
 }
 
 /// Group commit: whatever waits when a commit ends goes into the next one.
-pub(super) fn spawn_writer(mut db: Connection, ids: Arc<OrderIds>, options: &Options) -> Calls {
+pub(super) fn spawn_writer(
+    mut db: Connection,
+    ids: Arc<OrderIds>,
+    place: Place,
+    options: &Options,
+) -> Calls {
     let (batch_max, batch_size) = (options.batch_max, options.batch_size.clone());
     let (sender, mut waiting) = mpsc::channel::<Box<dyn Member>>(QUEUE_MAX);
-    let place = Place::of(&db);
     let body = move || {
         let mut batch = Vec::with_capacity(batch_max);
         while waiting.blocking_recv_many(&mut batch, batch_max) > 0 {
@@ -141,15 +145,16 @@ pub(super) fn spawn_writer(mut db: Connection, ids: Arc<OrderIds>, options: &Opt
 
 /// Where the file was when it was opened. Whoever puts another in its place does not stop us from writing to
 /// the old one, which nobody would find again.
-struct Place(Option<(PathBuf, u64, u64)>);
+#[derive(Clone)]
+pub(super) struct Place(Option<(PathBuf, u64, u64)>);
 
 impl Place {
-    fn of(db: &Connection) -> Self {
+    pub(super) fn of(db: &Connection) -> Self {
         let path = db.path().filter(|path| !path.is_empty()).map(PathBuf::from);
         Self(path.and_then(|path| identity(&path).map(|(device, file)| (path, device, file))))
     }
 
-    fn is_ours(&self) -> Result<()> {
+    pub(super) fn is_ours(&self) -> Result<()> {
         match &self.0 {
             Some((path, device, file)) if identity(path) != Some((*device, *file)) => {
                 let told = "is not the file that was opened: it was replaced, moved or removed";

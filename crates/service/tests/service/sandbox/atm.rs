@@ -41,7 +41,7 @@ async fn types(service: &TestService, entity: &str, number: &str, amount: &str) 
 async fn the_machine_takes_the_right_amount_once(database: TestDatabase) {
     let service = TestService::start(database).await;
     let (order, entity, number) = issued(&service, "order_1").await;
-    for amount in ["", "0", "14999", "15001", "15000.01", "15,000.00", "1e4", "-15000"] {
+    for amount in ["", "0", "14999", "15001", "15000.01", "15,0000", "1e4", "-15000"] {
         assert_eq!(types(&service, &entity, &number, amount).await, "wrong_amount", "{amount}");
     }
     assert_eq!(dossier(&service, &order).await.order.status.code(), "PEN");
