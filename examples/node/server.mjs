@@ -10,10 +10,13 @@ const env = process.env;
 // While a secret is replaced, the one before it signs until the switch.
 const SECRETS = [env.SVC_WEBHOOK_SECRET ?? ""];
 if (env.SVC_WEBHOOK_SECRET_PREVIOUS) SECRETS.push(env.SVC_WEBHOOK_SECRET_PREVIOUS);
-if (SECRETS.some((secret) => secret.length < 24)) throw new Error("SVC_WEBHOOK_SECRET is missing or too short to be one");
+if (!SECRETS.every((secret) => /^whsec_.{18,}$/.test(secret))) {
+  throw new Error("SVC_WEBHOOK_SECRET is missing or too short to be one: it begins with whsec_");
+}
 for (const name of ["SVC_BASE_URL", "SVC_PUBLISHABLE_KEY", "SVC_CLIENT_ID", "SVC_CLIENT_SECRET"]) {
   if (!env[name]) throw new Error(`${name} is missing: see .env.example`);
 }
+const BASE_URL = env.SVC_BASE_URL.replace(/\/$/, "");
 const APPLICATION = (env.SVC_PUBLISHABLE_KEY ?? "").replace(/^pk_(test|live)_/, "");
 const PORT = Number(env.PORT ?? 3001);
 const SHOP = env.SHOP_URL ?? `http://127.0.0.1:${PORT}`;
@@ -27,12 +30,12 @@ let token = { value: "", until: 0 };
 async function accessToken() {
   if (Date.now() < token.until) return token.value;
   const basic = Buffer.from(`${env.SVC_CLIENT_ID}:${env.SVC_CLIENT_SECRET}`).toString("base64");
-  const answer = await fetch(`${env.SVC_BASE_URL}/token`, {
+  const answer = await fetch(`${BASE_URL}/token`, {
     method: "POST",
     headers: { authorization: `Basic ${basic}` },
     body: new URLSearchParams({ grant_type: "client_credentials", validity_period: "3600" }),
   });
-  if (!answer.ok) throw new Error(`no token: ${answer.status}`);
+  if (!answer.ok) throw new Error(`no token: ${(await answer.json()).message}`);
   const { access_token: value, expires_in: seconds = 3600 } = await answer.json();
   token = { value, until: Date.now() + (seconds - 60) * 1000 };
   return value;
@@ -40,7 +43,7 @@ async function accessToken() {
 
 async function service(path, init = {}, again = true) {
   const headers = { authorization: `Bearer ${await accessToken()}`, "content-type": "application/json" };
-  const answer = await fetch(env.SVC_BASE_URL + path, { ...init, headers });
+  const answer = await fetch(BASE_URL + path, { ...init, headers });
   if (answer.status === 401 && again) {
     token.until = 0;
     return service(path, init, false);
@@ -51,21 +54,36 @@ async function service(path, init = {}, again = true) {
 }
 
 /** Only a pending order moves, only to its end, and so only once. */
-function apply({ externalTransactionId, paymentStatus, amount }) {
+function apply({ externalTransactionId, paymentStatus, referenceNumber, amount }) {
   const order = orders.get(externalTransactionId);
-  if (order?.status !== "PEN" || !["CON", "CAN"].includes(paymentStatus)) return;
+  if (!order || !["PEN", "CON", "CAN"].includes(paymentStatus)) {
+    console.error(`${externalTransactionId}: ${paymentStatus} is nothing to us`);
+    return;
+  }
+  if (order.status !== "PEN" || paymentStatus === "PEN") return;
   order.status = paymentStatus;
-  if (order.amount !== amount) {
+  const expected = order.referenceNumber ?? referenceNumber;
+  if (order.amount !== amount || referenceNumber !== expected) {
     // Nothing is sent: a person looks first.
-    console.error(`${externalTransactionId}: ${amount} Kz reported, ${order.amount} asked for`);
+    const reported = `${amount} Kz, ${referenceNumber}`;
+    console.error(`${externalTransactionId}: ${reported} reported, ${order.amount} Kz, ${expected} expected`);
     return;
   }
   // Here: queue the fulfilment (CON), or give the stock back (CAN).
 }
 
+/** Nothing, if it is not JSON. */
+function parse(body) {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
 async function createOrder(body) {
-  const { items } = JSON.parse(body);
-  const valid = ({ id, quantity }) => Object.hasOwn(PRICES, id) && Number.isInteger(quantity) && quantity > 0;
+  const items = parse(body)?.items;
+  const valid = (item) => Object.hasOwn(PRICES, item?.id) && Number.isInteger(item.quantity) && item.quantity > 0;
   if (!Array.isArray(items) || items.length === 0 || !items.every(valid)) return [422, {}];
   // The total is ours; whatever the page says about it is not read.
   const amount = items.reduce((sum, { id, quantity }) => sum + PRICES[id] * quantity, 0);
@@ -100,15 +118,15 @@ function webhook(body, request) {
     const expected = Buffer.from(createHmac("sha256", secret).update(body).digest("hex"));
     return given.length === expected.length && timingSafeEqual(given, expected);
   };
-  if (!SECRETS.some(isOurs)) return [401, {}];
-  try {
-    const { event, data } = JSON.parse(body);
-    if (typeof event !== "string") return [422, {}];
-    if (event === "payment" && !Number.isInteger(data.amount)) return [422, {}];
-    if (event === "payment") apply(data);
-  } catch {
-    return [422, {}];
+  if (!SECRETS.some(isOurs)) {
+    console.error("a webhook with another signature: is SVC_WEBHOOK_SECRET that of this application?");
+    return [401, {}];
   }
+  const { event, data } = parse(body) ?? {};
+  if (typeof event !== "string") return [422, {}];
+  if (event === "payment" && !Number.isInteger(data?.amount)) return [422, {}];
+  if (event === "payment") apply(data);
+  else console.error(`${event} is no event we know`);
   return [200, { received: true }];
 }
 
@@ -140,7 +158,7 @@ async function route(request) {
 
 createServer(async (request, response) => {
   const [code, reply] = await route(request).catch((fault) => {
-    console.error(fault.message);
+    console.error(fault.message, fault.cause?.message ?? "");
     return [502, {}];
   });
   const text = JSON.stringify(reply);

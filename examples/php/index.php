@@ -10,10 +10,17 @@ $secrets = [getenv('SVC_WEBHOOK_SECRET') ?: ''];
 if (getenv('SVC_WEBHOOK_SECRET_PREVIOUS')) {
     $secrets[] = getenv('SVC_WEBHOOK_SECRET_PREVIOUS');
 }
-if (min(array_map('strlen', $secrets)) < 24) {
+if (count(preg_grep('/^whsec_.{18,}$/', $secrets)) < count($secrets)) {
     http_response_code(500);
-    exit('SVC_WEBHOOK_SECRET is missing or too short to be one');
+    exit('SVC_WEBHOOK_SECRET is missing or too short to be one: it begins with whsec_');
 }
+foreach (['SVC_BASE_URL', 'SVC_PUBLISHABLE_KEY', 'SVC_CLIENT_ID', 'SVC_CLIENT_SECRET'] as $name) {
+    if (!getenv($name)) {
+        http_response_code(500);
+        exit("$name is missing: see .env.example");
+    }
+}
+const BODY_BYTES_MAX = 65536;
 const PRICES = ['livro-receitas' => 15000, 'cafe-amboim' => 6500];
 $application = preg_replace('/^pk_(test|live)_/', '', getenv('SVC_PUBLISHABLE_KEY'));
 // Not by the Host header, which is the caller's.
@@ -33,7 +40,7 @@ function call(string $path, array $headers, ?string $body): array
     if ($body !== null) {
         $http += ['method' => 'POST', 'content' => $body];
     }
-    $text = file_get_contents(getenv('SVC_BASE_URL') . $path, false, stream_context_create(['http' => $http]));
+    $text = file_get_contents(rtrim(getenv('SVC_BASE_URL'), '/') . $path, false, stream_context_create(['http' => $http]));
     $told = json_decode($text ?: '', true);
     if (!is_array($told) || ($told['code'] ?? 200) !== 200) {
         throw new RuntimeException($told['message'] ?? 'the service is away');
@@ -59,20 +66,25 @@ function service(string $path, ?array $body = null): array
 // Only a pending order moves, only to its end, and so only once.
 function apply(PDO $db, array $data): void
 {
-    if (!in_array($data['paymentStatus'], ['CON', 'CAN'], true)) {
+    ['externalTransactionId' => $id, 'paymentStatus' => $status, 'amount' => $amount] = $data;
+    if (!in_array($status, ['PEN', 'CON', 'CAN'], true) || read($db, $id) === null) {
+        error_log("$id: $status is nothing to us");
         return;
     }
-    $id = $data['externalTransactionId'];
+    if ($status === 'PEN') {
+        return;
+    }
     $db->beginTransaction();
     $moved = $db->prepare("update orders set status = ?
-        where external_transaction_id = ? and status = 'PEN' returning amount");
-    $moved->execute([$data['paymentStatus'], $id]);
-    $amount = $moved->fetchColumn();
+        where external_transaction_id = ? and status = 'PEN' returning amount, reference_number");
+    $moved->execute([$status, $id]);
+    $order = $moved->fetch(PDO::FETCH_NUM);
     $moved->closeCursor();
-    if ($amount !== false && (int) $amount !== $data['amount']) {
+    $reference = $data['referenceNumber'] ?? '';
+    if ($order && ((int) $order[0] !== $amount || ($order[1] ?? $reference) !== $reference)) {
         // Nothing is sent: a person looks first.
-        error_log("$id: {$data['amount']} Kz reported, $amount asked for");
-    } elseif ($amount !== false) {
+        error_log("$id: $amount Kz, $reference reported, $order[0] Kz, $order[1] expected");
+    } elseif ($order) {
         // Here, in the same transaction: queue the fulfilment (CON), or give the stock back (CAN).
     }
     $db->commit();
@@ -116,17 +128,21 @@ function webhook(string $body, array $secrets): array
     $given = $_SERVER['HTTP_X_SVC_CONTENT_TOKEN'] ?? '';
     $ours = fn (string $secret): bool => hash_equals(hash_hmac('sha256', $body, $secret), $given);
     if (!array_filter($secrets, $ours)) {
+        error_log('a webhook with another signature: is SVC_WEBHOOK_SECRET that of this application?');
         return [401, []];
     }
     $told = json_decode($body, true);
     $event = $told['event'] ?? null;
     $data = $told['data'] ?? null;
-    $whole = isset($data['externalTransactionId'], $data['paymentStatus'], $data['amount']);
+    $text = fn (string $key): bool => is_string($data[$key] ?? null);
+    $whole = $text('externalTransactionId') && $text('paymentStatus') && is_int($data['amount'] ?? null);
     if (!is_string($event) || ($event === 'payment' && !$whole)) {
         return [422, []];
     }
     if ($event === 'payment') {
         apply(open(), $data);
+    } else {
+        error_log("$event is no event we know");
     }
     return [200, ['received' => true]];
 }
@@ -154,9 +170,10 @@ function status(PDO $db, string $id, string $application): array
 
 $path = parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH);
 $asked = $_SERVER['REQUEST_METHOD'] . ' ' . $path;
-$body = file_get_contents('php://input');
+$body = file_get_contents('php://input', false, null, 0, BODY_BYTES_MAX + 1);
 try {
     [$code, $reply] = match (true) {
+        strlen($body) > BODY_BYTES_MAX => [413, []],
         $asked === 'POST /api/svc/create-order' => createOrder(open(), $body, $application, $shop),
         $asked === 'POST /api/svc/webhook' => webhook($body, $secrets),
         preg_match('#^GET /api/svc/order/([^/]+)/status$#', $asked, $id) === 1 =>

@@ -22,12 +22,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 SECRETS = [os.environ.get("SVC_WEBHOOK_SECRET", "")]
 if os.environ.get("SVC_WEBHOOK_SECRET_PREVIOUS"):
     SECRETS.append(os.environ["SVC_WEBHOOK_SECRET_PREVIOUS"])
-if min(map(len, SECRETS)) < 24:
-    raise SystemExit("SVC_WEBHOOK_SECRET is missing or too short to be one")
+if not all(re.fullmatch("whsec_.{18,}", secret) for secret in SECRETS):
+    raise SystemExit("SVC_WEBHOOK_SECRET is missing or too short to be one: it begins with whsec_")
 for name in ["SVC_BASE_URL", "SVC_PUBLISHABLE_KEY", "SVC_CLIENT_ID", "SVC_CLIENT_SECRET"]:
     if not os.environ.get(name):
         raise SystemExit(f"{name} is missing: see .env.example")
-BASE_URL = os.environ["SVC_BASE_URL"]
+BASE_URL = os.environ["SVC_BASE_URL"].rstrip("/")
 APPLICATION = re.sub(r"^pk_(test|live)_", "", os.environ["SVC_PUBLISHABLE_KEY"])
 PORT = int(os.environ.get("PORT", "3002"))
 SHOP = os.environ.get("SHOP_URL", f"http://127.0.0.1:{PORT}")
@@ -44,6 +44,14 @@ db.execute(
 token = {"value": "", "until": 0.0}
 
 
+def message(refused):
+    """What the service says about it."""
+    try:
+        return json.load(refused)["message"]
+    except (ValueError, KeyError, TypeError):
+        return str(refused)
+
+
 def access_token():
     """Kept until a minute before it expires."""
     if time.monotonic() < token["until"]:
@@ -52,8 +60,11 @@ def access_token():
     form = urllib.parse.urlencode({"grant_type": "client_credentials", "validity_period": 3600})
     request = urllib.request.Request(f"{BASE_URL}/token", form.encode())
     request.add_header("authorization", "Basic " + b64encode(pair.encode()).decode())
-    with urllib.request.urlopen(request, timeout=12) as answer:
-        told = json.load(answer)
+    try:
+        with urllib.request.urlopen(request, timeout=12) as answer:
+            told = json.load(answer)
+    except urllib.error.HTTPError as refused:
+        raise RuntimeError(f"no token: {message(refused)}") from refused
     token["value"] = told["access_token"]
     token["until"] = time.monotonic() + told.get("expires_in", 3600) - 60
     return token["value"]
@@ -69,27 +80,32 @@ def service(path, body=None, again=True):
             return json.load(answer)["data"]
     except urllib.error.HTTPError as refused:
         if refused.code != 401 or not again:
-            raise
+            raise RuntimeError(message(refused)) from refused
         token["until"] = 0.0
         return service(path, body, again=False)
 
 
 def apply(data):
     """Only a pending order moves, only to its end, and so only once."""
-    if data["paymentStatus"] not in ("CON", "CAN"):
+    order, status = data["externalTransactionId"], data["paymentStatus"]
+    if status not in ("PEN", "CON", "CAN") or read(order) is None:
+        print(f"{order}: {status} is nothing to us", flush=True)
         return
-    order = data["externalTransactionId"]
+    if status == "PEN":
+        return
     with lock, db:
         moved = db.execute(
             "update orders set status = ? where external_transaction_id = ? and status = 'PEN'"
-            " returning amount",
-            (data["paymentStatus"], order),
+            " returning amount, reference_number",
+            (status, order),
         ).fetchone()
         if moved is None:
             return
-        if moved[0] != data["amount"]:
+        reported = (data["amount"], data.get("referenceNumber"))
+        expected = (moved[0], moved[1] or reported[1])
+        if reported != expected:
             # Nothing is sent: a person looks first.
-            print(f"{order}: {data['amount']} Kz reported, {moved[0]} asked for", flush=True)
+            print(f"{order}: {reported} reported, {expected} expected", flush=True)
             return
         # Here, in the same transaction: queue the fulfilment (CON), or give the stock back (CAN).
 
@@ -139,16 +155,22 @@ def webhook(body, given):
         return hmac.compare_digest(expected.encode(), (given or "").encode())
 
     if not any(map(is_ours, SECRETS)):
+        print("a webhook with another signature: is SVC_WEBHOOK_SECRET right?", flush=True)
         return 401, {}
     try:
         told = json.loads(body)
-        event = told["data"] if told["event"] == "payment" else None
-        if event and not {"externalTransactionId", "paymentStatus", "amount"} <= event.keys():
-            raise KeyError("data")
+        event, data = told["event"], told.get("data")
+        whole = {"externalTransactionId": str, "paymentStatus": str, "amount": int}
+        if type(event) is not str:
+            raise TypeError("event")
+        if event == "payment" and any(type(data[key]) is not kind for key, kind in whole.items()):
+            raise TypeError("data")
     except (ValueError, KeyError, TypeError, AttributeError):
         return 422, {}
-    if event:
-        apply(event)
+    if event == "payment":
+        apply(data)
+    else:
+        print(f"{event} is no event we know", flush=True)
     return 200, {"received": True}
 
 
@@ -171,6 +193,10 @@ def status(order):
         )
         apply(service(f"/svcpartner/paymentByExternalTransaction?{query}"))
     return (200, read(order)) if found else (404, {})
+
+
+class Server(ThreadingHTTPServer):
+    request_queue_size = 128
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -208,6 +234,6 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-server = ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
+server = Server(("127.0.0.1", PORT), Handler)
 print(f"listening on {PORT}", flush=True)
 server.serve_forever()

@@ -19,6 +19,13 @@ test("only a publishable key is a key", () => {
   }
 });
 
+test("the module is told where the service is", async () => {
+  const { Svc } = await load("src/svc.module.ts");
+  for (const options of [undefined, {}, { serviceUrl: "api.example.ao" }]) {
+    refuses(() => Svc("pk_test_0b6f", options), "serviceUrl");
+  }
+});
+
 test("a secret is named as one", () => {
   for (const key of ["sk_live_1", "svcsec_abc", "whsec_abc", "CLIENT_SECRET"]) {
     refuses(() => parseKey(key), "secret");

@@ -138,6 +138,12 @@ async fn rotate(args: Rotate) -> anyhow::Result<()> {
     let secret =
         credentials::rotate_webhook_secret(&app, &uuid, takeover, &Author::command_line()).await?;
     print(args.json, &PublishableKey::new(app.environment, uuid), secret.expose_secret());
+    let now = app.clock.now();
+    let (switch, end) = (now.checked_add(args.switch_after)?, now.checked_add(args.overlap)?);
+    output::note(format_args!(
+        "x-svc-content-token is signed with the old secret until {switch:.0}: keep that one as \
+         SVC_WEBHOOK_SECRET_PREVIOUS until {end:.0}."
+    ));
     Ok(())
 }
 

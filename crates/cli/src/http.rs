@@ -10,10 +10,17 @@ use hyper::{Method, Request};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
+use url::Url;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Nothing a tool asks for is longer.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+
+/// An address that a tool calls.
+pub(crate) fn address(text: &str) -> Result<Url, String> {
+    let read = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    read.ok_or_else(|| "write it like http://127.0.0.1:3000/api/svc/webhook".to_owned())
+}
 
 /// Cheap to clone; nothing is kept between two calls, so that each is as a stranger's.
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 /// What is logged: a level, or filters such as `info,svc_service=debug`.
 pub(crate) const VARIABLE: &str = "SVC_SERVER_LOG";
 
-pub(crate) fn start() -> anyhow::Result<()> {
+pub(crate) fn start(default: Level) -> anyhow::Result<()> {
     let given = std::env::var(VARIABLE).unwrap_or_default();
     // A bare word that is no level would switch everything off.
     let known =
@@ -20,7 +20,7 @@ pub(crate) fn start() -> anyhow::Result<()> {
         );
     }
     let filter = EnvFilter::builder()
-        .with_default_directive(Level::INFO.into())
+        .with_default_directive(default.into())
         .parse(&given)
         .with_context(|| format!("{VARIABLE} is {given:?}"))?;
     let logs = tracing_subscriber::fmt()

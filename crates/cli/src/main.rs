@@ -36,6 +36,7 @@ mod webhook_secret;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use tracing::Level;
 
 /// A request is a dozen small allocations on one thread, freed on another; this one is made for it.
 #[global_allocator]
@@ -116,10 +117,13 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let outcome = log::start().and_then(|()| settings::refuse_unknown_variables()).and_then(|()| {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        runtime.block_on(run(cli.command))
-    });
+    // What a seeded month is to meet is no news to whoever seeds it.
+    let default = if matches!(cli.command, Command::Seed(_)) { Level::ERROR } else { Level::INFO };
+    let outcome =
+        log::start(default).and_then(|()| settings::refuse_unknown_variables()).and_then(|()| {
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            runtime.block_on(run(cli.command))
+        });
     match outcome {
         Ok(code) => code,
         Err(fault) => {

@@ -48,6 +48,9 @@ enum Why {
     White,
     Length(usize),
     NotHex,
+    /// Of Standard Webhooks, which is computed over more than the body.
+    OtherHeader,
+    NoBody,
     Written(Notation),
     Computed(Form),
     /// A digest, but of nothing we can think of.
@@ -57,6 +60,8 @@ enum Why {
 #[derive(Serialize)]
 struct Verdict {
     valid: bool,
+    /// Signed before the switch to a new secret.
+    previous_secret: bool,
     bytes: usize,
     reasons: Vec<ReasonView>,
 }
@@ -82,9 +87,17 @@ fn explain(args: &Args) -> anyhow::Result<bool> {
     let secret = webhook_secret::read(args.secret_file.as_deref())?;
     let body = read_body(args.file.as_deref())?;
     let lang = Lang::pick(args.lang);
-    let reasons = why_not(&args.signature, &body, secret.expose_secret());
+    let mut reasons = why_not(&args.signature, &body, secret.expose_secret());
+    let previous = webhook_secret::read_previous()?.filter(|_| !reasons.is_empty());
+    let is_previous = previous.is_some_and(|previous| {
+        why_not(&args.signature, &body, previous.expose_secret()).is_empty()
+    });
+    if is_previous {
+        reasons.clear();
+    }
     let verdict = Verdict {
         valid: reasons.is_empty(),
+        previous_secret: is_previous,
         bytes: body.len(),
         reasons: reasons
             .iter()
@@ -122,6 +135,12 @@ fn why_not(given: &str, body: &[u8], secret: &str) -> Vec<Why> {
     if given.is_empty() {
         return vec![Why::Empty];
     }
+    if body.is_empty() {
+        return vec![Why::NoBody];
+    }
+    if given.trim_start().starts_with("v1,") {
+        return vec![Why::OtherHeader];
+    }
     let mut found = Vec::new();
     let trimmed = given.trim();
     if trimmed != given {
@@ -151,13 +170,18 @@ fn why_not(given: &str, body: &[u8], secret: &str) -> Vec<Why> {
 }
 
 fn print(verdict: &Verdict, lang: Lang) {
-    let text: Text = match verdict.valid {
-        true => [
+    let text: Text = match (verdict.valid, verdict.previous_secret) {
+        (true, true) => [
+            "Válida: a assinatura é a deste corpo ({} bytes) com o segredo anterior.",
+            "Valid: this is the signature of this body ({} bytes) with the previous secret.",
+            "Valide : c'est la signature de ce corps ({} octets) avec le secret précédent.",
+        ],
+        (true, false) => [
             "Válida: a assinatura é a deste corpo ({} bytes) com este segredo.",
             "Valid: this is the signature of this body ({} bytes) with this secret.",
             "Valide : c'est la signature de ce corps ({} octets) avec ce secret.",
         ],
-        false => [
+        (false, _) => [
             "Não é válida para este corpo ({} bytes):",
             "Not valid for this body ({} bytes):",
             "Pas valide pour ce corps ({} octets) :",
@@ -176,6 +200,8 @@ impl Why {
             Self::White => "white-space",
             Self::Length(_) => "length",
             Self::NotHex => "not-hex",
+            Self::OtherHeader => "other-header",
+            Self::NoBody => "no-body",
             Self::Written(Notation::UpperCase) => "upper-case",
             Self::Written(Notation::Prefixed) => "sha256-prefix",
             Self::Written(Notation::Base64) => "base64",
@@ -206,7 +232,7 @@ impl Why {
                 "elle est entourée de blancs : coupez-les avant de comparer",
             ],
             Self::Length(_) => [
-                "tem {} caracteres: são exatamente 64",
+                "tem {} caracteres: são exactamente 64",
                 "it has {} characters: there are exactly 64",
                 "elle a {} caractères : il en faut exactement 64",
             ],
@@ -214,6 +240,16 @@ impl Why {
                 "não é hexadecimal: são 64 dígitos de 0 a 9 e de a a f",
                 "it is not hexadecimal: it is 64 digits from 0 to 9 and a to f",
                 "elle n'est pas hexadécimale : ce sont 64 chiffres de 0 à 9 et de a à f",
+            ],
+            Self::OtherHeader => [
+                "é de webhook-signature: dê aqui o conteúdo de x-svc-content-token, 64 dígitos",
+                "it is of webhook-signature: give the content of x-svc-content-token here, 64 digits",
+                "elle est de webhook-signature : donnez ici le contenu de x-svc-content-token, 64 chiffres",
+            ],
+            Self::NoBody => [
+                "o corpo está vazio: dê o ficheiro com os bytes que chegaram",
+                "the body is empty: give the file with the bytes that came",
+                "le corps est vide : donnez le fichier avec les octets reçus",
             ],
             Self::Written(Notation::UpperCase | Notation::Hex) => [
                 "está em maiúsculas: há uma só forma, dígitos minúsculos",
@@ -266,10 +302,12 @@ mod tests {
             (format!("sha256={SIGNATURE}"), vec![Why::Written(Notation::Prefixed)]),
             (format!("{SIGNATURE}\n"), vec![Why::White]),
             ("é".repeat(64), vec![Why::NotHex]),
+            ("v1,twfJ0g==".to_owned(), vec![Why::OtherHeader]),
             ("0".repeat(64), vec![Why::Unexplained]),
         ] {
             assert_eq!(why_not(&given, BODY, SECRET), why, "{given}");
         }
+        assert_eq!(why_not(SIGNATURE, b"", SECRET), [Why::NoBody]);
         let base64 = Notation::Base64.write(&forms::right(SECRET, BODY));
         assert_eq!(why_not(&base64, BODY, SECRET), [Why::Written(Notation::Base64)]);
     }

@@ -6,6 +6,9 @@ use anyhow::{Context, bail};
 use secrecy::SecretString;
 
 pub(crate) const VARIABLE: &str = "SVC_WEBHOOK_SECRET";
+/// While a secret is replaced, the one before it signs until the switch.
+const PREVIOUS: &str = "SVC_WEBHOOK_SECRET_PREVIOUS";
+const PREFIX: &str = "whsec_";
 /// A secret of the service has 50 characters; shorter than this is a placeholder.
 const BYTES_MIN: usize = 24;
 
@@ -16,12 +19,25 @@ pub(crate) fn read(file: Option<&Path>) -> anyhow::Result<SecretString> {
             .with_context(|| format!("cannot read the secret file {}", path.display()))?,
         None => std::env::var(VARIABLE).unwrap_or_default(),
     };
-    let secret = text.trim();
-    if secret.is_empty() {
+    if text.trim().is_empty() {
         bail!("{VARIABLE} is not set; svc demo and svc partner create print it");
     }
+    checked(VARIABLE, &text)
+}
+
+/// The one before it, if there is one.
+pub(crate) fn read_previous() -> anyhow::Result<Option<SecretString>> {
+    let given = std::env::var(PREVIOUS).ok().filter(|text| !text.trim().is_empty());
+    given.map(|text| checked(PREVIOUS, &text)).transpose()
+}
+
+fn checked(variable: &str, text: &str) -> anyhow::Result<SecretString> {
+    let secret = text.trim();
+    if !secret.starts_with(PREFIX) {
+        bail!("{variable} is no webhook secret: it begins with {PREFIX}, without quotes");
+    }
     if secret.len() < BYTES_MIN {
-        bail!("{VARIABLE} is too short to be one: a webhook secret is whsec_ and 44 characters");
+        bail!("{variable} is too short to be one: a webhook secret is {PREFIX} and 44 characters");
     }
     Ok(SecretString::from(secret))
 }

@@ -113,7 +113,9 @@ fn what_keeps_it_from_running_is_told_and_is_no_verdict() {
     refused(&[&field[..], &["--create-url", &create]].concat(), "--status-field");
 
     could_not_run(&run(check(&shop, &[]).env_remove("SVC_WEBHOOK_SECRET")), "is not set");
-    could_not_run(&run(check(&shop, &[]).env("SVC_WEBHOOK_SECRET", "secret")), "too short");
+    for (wrong, told) in [("whsec_1", "too short"), (&SECRET[6..], "begins with whsec_")] {
+        could_not_run(&run(check(&shop, &[]).env("SVC_WEBHOOK_SECRET", wrong)), told);
+    }
     let mut away = svc(&["check", "http://127.0.0.1:1/webhook"]);
     could_not_run(&run(away.env("SVC_WEBHOOK_SECRET", SECRET)), "start it");
     let mut foreign = svc(&["check", "https://shop.example.ao/api/svc/webhook"]);

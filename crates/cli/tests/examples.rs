@@ -67,9 +67,17 @@ fn works(program: &str, file: &str, arguments: &[&str]) {
     let without_amount = format!(
         r#"{{"event":"payment","data":{{"externalTransactionId":"{id}","paymentStatus":"CON"}}}}"#
     );
-    for body in ["", "not json", "{}", r#"{"event":"payment"}"#, &without_amount] {
+    let no_data =
+        ["null", "{}", "[]"].map(|data| format!(r#"{{"event":"payment","data":{data}}}"#));
+    let list_for_id = without_amount.replace(&format!("\"{id}\""), "[1]");
+    let odd = [&without_amount, &list_for_id, &no_data[0], &no_data[1], &no_data[2]];
+    for body in ["", "not json", "{}", r#"{"event":"payment"}"#, r#"{"event":5,"data":{}}"#]
+        .into_iter()
+        .chain(odd.map(String::as_str))
+    {
         assert_eq!(signed(body), 422, "signed, but no event: {body:?}");
     }
+    assert_eq!(signed(&format!("{}{}", " ".repeat(66_000), without_amount)), 413);
     assert_eq!(status().json()["status"], "PEN");
     let pay = |outcome: &str, order: &str| {
         let mut command = svc(&["sandbox", outcome, order, "--json"]);
@@ -85,12 +93,13 @@ fn works(program: &str, file: &str, arguments: &[&str]) {
     let bad = [
         json!({}),
         json!({ "items": [] }),
+        json!({ "items": [null] }),
         json!({ "items": [{ "id": "x", "quantity": 1 }] }),
         json!({ "items": [{ "id": "livro-receitas", "quantity": -1 }] }),
         json!({ "items": [{ "id": "livro-receitas", "quantity": 1.5 }] }),
     ];
-    for body in bad {
-        let answer = call(shop, "POST /api/svc/create-order", json, &body.to_string());
+    for body in bad.iter().map(ToString::to_string).chain(["{bad".into()]) {
+        let answer = call(shop, "POST /api/svc/create-order", json, &body);
         assert_eq!(answer.expect("an answer").status, 422, "{body}");
     }
     let unknown = call(shop, "GET /api/svc/order/order_unknown/status", "", "");

@@ -85,7 +85,10 @@ pub(crate) async fn create_order(
             if let Err(fault) = told {
                 return unavailable(&fault);
             }
-            let text = "The payment service cannot be reached. Try again in a moment.";
+            let text = match refused {
+                true => "The payment service does not take this order. The shop's log says why.",
+                false => "The payment service cannot be reached. Try again in a moment.",
+            };
             return refuse(StatusCode::BAD_GATEWAY, "payment_service", text);
         }
     };

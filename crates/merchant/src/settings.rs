@@ -58,8 +58,8 @@ pub enum SettingsError {
     #[error("{0} is empty; svc demo and svc partner create print it")]
     Empty(&'static str),
     #[error(
-        "{0} is too short to be one: with it anybody could report an order as paid; svc demo and \
-         svc partner create print it"
+        "{0} is no webhook secret, which begins with whsec_, or too short to be one: with it anybody could \
+         report an order as paid; svc demo and svc partner create print it"
     )]
     ShortSecret(&'static str),
     #[error("a live shop needs SVC_SHOP_URL, the https address that payers and webhooks come to")]
@@ -88,7 +88,8 @@ impl Settings {
             ("SVC_WEBHOOK_SECRET_PREVIOUS", self.webhook_secret_previous.as_ref()),
         ];
         for (name, secret) in secrets {
-            if secret.is_some_and(|secret| secret.expose_secret().len() < SECRET_BYTES_MIN) {
+            let is_one = |text: &str| text.starts_with("whsec_") && text.len() >= SECRET_BYTES_MIN;
+            if secret.is_some_and(|secret| !is_one(secret.expose_secret())) {
                 return Err(SettingsError::ShortSecret(name));
             }
         }

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use url::Url;
 
-use crate::http::Http;
+use crate::http::{Http, address};
 use crate::lang::Lang;
 use crate::{output, webhook_secret};
 
@@ -41,6 +41,7 @@ or cancelled without any money, so use a test system. Without --status-url only 
 Exit code: 0 all passed, 1 something failed, 2 the check could not run.")]
 pub(crate) struct Args {
     /// Address of the handler
+    #[arg(value_parser = address)]
     webhook_url: Url,
     /// Where the state of an order can be read, with {externalTransactionId} in it
     #[arg(long, value_name = "URL")]
@@ -52,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH", default_value = "fulfilments", requires = "status_url")]
     count_field: String,
     /// Where orders are made (POST)
-    #[arg(long, value_name = "URL", conflicts_with = "orders")]
+    #[arg(long, value_name = "URL", conflicts_with = "orders", value_parser = address)]
     create_url: Option<Url>,
     /// What is posted there
     #[arg(

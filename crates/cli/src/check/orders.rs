@@ -217,7 +217,7 @@ fn read(told: Exchange, url: &str) -> anyhow::Result<Value> {
     if !(200..300).contains(&answer.status) {
         let start: String = String::from_utf8_lossy(&answer.body).chars().take(200).collect();
         bail!(
-            "{url} answered {}: {start}\nis it the right address? A create URL must take the --create-body.",
+            "{url} answered {}: {start}\nis it the right address? (A --create-url must take the --create-body.)",
             answer.status
         );
     }

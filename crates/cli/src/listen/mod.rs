@@ -20,7 +20,7 @@ use svc_service::app::Clock;
 use svc_service::domain::EventId;
 use tokio::sync::watch;
 
-use crate::http::{Exchange, Http};
+use crate::http::{Exchange, Http, address};
 use crate::sandbox::MerchantArgs;
 use crate::serve::StopSignals;
 use crate::signed_headers::signed_headers;
@@ -44,7 +44,7 @@ it stopped. An event that is not answered with a 2xx is sent again until it is. 
 SVC_WEBHOOK_SECRET and has the headers of a real delivery.")]
 pub(crate) struct Args {
     /// Address of the handler
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = address)]
     forward_to: url::Url,
     #[command(flatten)]
     merchant: MerchantArgs,

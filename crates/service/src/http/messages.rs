@@ -286,9 +286,9 @@ pub(super) fn message(error: &ApiError, language: Language) -> String {
             "L'adresse de la requête est trop longue.",
         ],
         ApiError::UnsupportedMediaType => [
-            "Content-Type não aceite: application/json em UTF-8 e sem compressão (em /token, application/x-www-form-urlencoded).",
-            "Content-Type not accepted: application/json in UTF-8, uncompressed (for /token, application/x-www-form-urlencoded).",
-            "Content-Type refusé : application/json en UTF-8 et sans compression (pour /token, application/x-www-form-urlencoded).",
+            "Content-Type não aceite: application/json em UTF-8 e sem compressão (em /token e nas páginas do sandbox, application/x-www-form-urlencoded).",
+            "Content-Type not accepted: application/json in UTF-8, uncompressed (for /token and the pages of the sandbox, application/x-www-form-urlencoded).",
+            "Content-Type refusé : application/json en UTF-8 et sans compression (pour /token et les pages du sandbox, application/x-www-form-urlencoded).",
         ],
         ApiError::RateLimited(_) => [
             "Demasiados pedidos. Tente de novo depois do tempo indicado em Retry-After.",

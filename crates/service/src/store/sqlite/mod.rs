@@ -91,8 +91,8 @@ impl Sqlite {
         }
         let mut writer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         refuse_strangers(&writer, path)?;
-        make_durable(&writer)?;
         check_pages(&writer, path)?;
+        make_durable(&writer)?;
         migrate(&mut writer)?;
         // What a statement may have to take back is kept in memory, not in a file. A migration may sort
         // millions of rows: not before.
