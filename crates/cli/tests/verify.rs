@@ -32,6 +32,17 @@ fn a_signature_that_fits_ends_with_0_in_three_languages() {
 }
 
 #[test]
+fn one_of_the_previous_secret_is_valid_and_told_as_such() {
+    let (folder, newer) = (Folder::new(), SECRET.replace("c3Zj", "bmV3"));
+    let mut command = verify(&folder, BODY, &["--signature", SIGNATURE]);
+    let ran = run(command.env("SVC_WEBHOOK_SECRET", &newer));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let ran = run(command.env("SVC_WEBHOOK_SECRET_PREVIOUS", SECRET));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("with the previous secret"), "{ran:?}");
+}
+
+#[test]
 fn one_that_does_not_fit_ends_with_1_and_says_why_in_three_languages() {
     let folder = Folder::new();
     let upper = SIGNATURE.to_uppercase();

@@ -194,16 +194,16 @@ fn effect_text(seen: &Seen, lang: Lang) -> String {
         Effect::StillUnknown(true) => lang.of(["nenhum", "none", "aucun"]).to_owned(),
         Effect::StillUnknown(false) => "PEN?".to_owned(),
         Effect::State { before, after, count, .. } if before != after => {
-            counted(format!("{} → {}", before.code(), after.code()), count)
+            counted(&format!("{} → {}", before.code(), after.code()), count)
         }
         Effect::State { after, count, .. } | Effect::Held { after, count } => {
-            counted(after.code().to_owned(), count)
+            counted(after.code(), count)
         }
     }
 }
 
-fn counted(text: String, count: Option<u64>) -> String {
-    count.map_or(text.clone(), |count| format!("{text} ×{count}"))
+fn counted(text: &str, count: Option<u64>) -> String {
+    count.map_or(text.to_owned(), |count| format!("{text} ×{count}"))
 }
 
 fn conclude(graded: &Graded, lang: Lang, paint: &Paint) {
