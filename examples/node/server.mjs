@@ -1,9 +1,10 @@
-// The three endpoints of a merchant's backend, with Node alone: node server.mjs
+// The three endpoints of a merchant's backend and a page with the button, with Node alone: node server.mjs
 //
 // Orders are kept in memory to keep this short. A real shop has a table with a unique
 // external_transaction_id, and does what `apply` does in one transaction.
 
 import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 
 const env = process.env;
@@ -22,6 +23,12 @@ const PORT = Number(env.PORT ?? 3001);
 const SHOP = env.SHOP_URL ?? `http://127.0.0.1:${PORT}`;
 const PRICES = { "livro-receitas": 15000, "cafe-amboim": 6500 };
 const BODY_BYTES_MAX = 65536;
+
+// Where payers begin, and where they come back to.
+const PAGES = ["/", "/success", "/cancelled"];
+const PAGE = readFileSync(new URL("../page.html", import.meta.url), "utf8")
+  .replace("{{SVC_BASE_URL}}", BASE_URL)
+  .replace("{{SVC_PUBLISHABLE_KEY}}", env.SVC_PUBLISHABLE_KEY);
 
 const orders = new Map();
 
@@ -153,6 +160,7 @@ async function route(request) {
   if (request.method === "POST" && request.url === "/api/svc/create-order") return createOrder(body);
   if (request.method === "POST" && request.url === "/api/svc/webhook") return webhook(body, request);
   if (request.method === "GET" && asked) return status(decodeURIComponent(asked[1]));
+  if (request.method === "GET" && PAGES.includes(request.url.split("?")[0])) return [200, PAGE];
   return [404, {}];
 }
 
@@ -161,7 +169,9 @@ createServer(async (request, response) => {
     console.error(fault.message, fault.cause?.message ?? "");
     return [502, {}];
   });
-  const text = JSON.stringify(reply);
-  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
+  const isPage = reply === PAGE;
+  const text = isPage ? PAGE : JSON.stringify(reply);
+  const type = isPage ? "text/html" : "application/json";
+  const headers = { "content-type": type, "content-length": Buffer.byteLength(text) };
   response.writeHead(code, headers).end(text);
 }).listen(PORT, "127.0.0.1", () => console.log(`listening on ${PORT}`));

@@ -1,5 +1,6 @@
 <?php
-// The three endpoints of a merchant's backend, with PHP and its pdo_sqlite: php -S 127.0.0.1:3003 index.php
+// The three endpoints of a merchant's backend and a page with the button, with PHP and its pdo_sqlite:
+// php -S 127.0.0.1:3003 index.php
 //
 // Orders are kept in SQLite; the transition of an order is one statement.
 
@@ -170,6 +171,12 @@ function status(PDO $db, string $id, string $application): array
 
 $path = parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH);
 $asked = $_SERVER['REQUEST_METHOD'] . ' ' . $path;
+// Where payers begin, and where they come back to.
+if (in_array($asked, ['GET /', 'GET /success', 'GET /cancelled'], true)) {
+    header('Content-Type: text/html');
+    $given = ['{{SVC_BASE_URL}}' => rtrim(getenv('SVC_BASE_URL'), '/'), '{{SVC_PUBLISHABLE_KEY}}' => getenv('SVC_PUBLISHABLE_KEY')];
+    exit(strtr(file_get_contents(__DIR__ . '/../page.html'), $given));
+}
 $body = file_get_contents('php://input', false, null, 0, BODY_BYTES_MAX + 1);
 try {
     [$code, $reply] = match (true) {

@@ -1,4 +1,4 @@
-"""The three endpoints of a merchant's backend, with Python alone: python3 server.py
+"""The three endpoints of a merchant's backend and a page with the button, with Python alone: python3 server.py
 
 Orders are kept in SQLite; the transition of an order is one statement.
 """
@@ -33,6 +33,13 @@ PORT = int(os.environ.get("PORT", "3002"))
 SHOP = os.environ.get("SHOP_URL", f"http://127.0.0.1:{PORT}")
 PRICES = {"livro-receitas": 15000, "cafe-amboim": 6500}
 BODY_BYTES_MAX = 65536
+
+# Where payers begin, and where they come back to.
+PAGES = ["/", "/success", "/cancelled"]
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../page.html")) as file:
+    PAGE = file.read()
+PAGE = PAGE.replace("{{SVC_BASE_URL}}", BASE_URL)
+PAGE = PAGE.replace("{{SVC_PUBLISHABLE_KEY}}", os.environ["SVC_PUBLISHABLE_KEY"])
 
 lock = threading.Lock()
 db = sqlite3.connect(os.environ.get("DATABASE", ":memory:"), check_same_thread=False)
@@ -206,9 +213,10 @@ class Handler(BaseHTTPRequestHandler):
         except Exception as fault:  # the service is away; say so and go on
             print(fault, flush=True)
             code, reply = 502, {}
-        body = json.dumps(reply).encode()
+        is_page = reply is PAGE
+        body = (PAGE if is_page else json.dumps(reply)).encode()
         self.send_response(code)
-        self.send_header("content-type", "application/json")
+        self.send_header("content-type", "text/html" if is_page else "application/json")
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -228,6 +236,8 @@ class Handler(BaseHTTPRequestHandler):
         asked = re.fullmatch(r"/api/svc/order/([^/]+)/status", self.path)
         if asked:
             return self.answer(lambda: status(urllib.parse.unquote(asked[1])))
+        if self.path.split("?")[0] in PAGES:
+            return self.answer(lambda: (200, PAGE))
         return self.answer(lambda: (404, {}))
 
     def log_message(self, *_):

@@ -10,7 +10,7 @@ mod backend;
 use aws_lc_rs::hmac;
 use backend::Backend;
 use serde_json::json;
-use support::http::call;
+use support::http::{Answer, call};
 use support::{PATIENCE, Place, run, svc, until};
 
 #[test]
@@ -48,6 +48,16 @@ fn works(program: &str, file: &str, arguments: &[&str]) {
         || call(shop, &format!("GET /api/svc/order/{id}/status"), "", "").expect("an answer");
     assert_eq!(status().json()["status"], "PEN");
     assert_eq!(status().json()["amount"], 30_000, "the shop's own price");
+
+    let key = backend.variables.iter().find(|(name, _)| *name == "SVC_PUBLISHABLE_KEY");
+    let button = format!("Svc(\"{}\")", key.expect("it is there").1);
+    for target in ["GET /", "GET /success?orderId=order_1", "GET /cancelled"] {
+        let Answer { status, body, .. } = call(shop, target, "", "").expect("an answer");
+        assert!(
+            status == 200 && body.contains(&button) && !body.contains("{{"),
+            "{target}: {body}"
+        );
+    }
 
     let forged = json!({ "event": "payment", "data": { "externalTransactionId": id,
         "paymentStatus": "CON", "referenceNumber": "x", "amount": 30_000 } });

@@ -96,12 +96,10 @@ fn give_to_owner(partial: &Path, database: &Path) {
     let _ = (partial, database);
 }
 
-/// A second name for what is there, so that there is no moment without a database, and its log beside it:
-/// an old log would be played into the new file.
+/// A second name for what is there, so that there is no moment without a database, and its logs beside it:
+/// an old one would be played into the new file.
 fn keep_old(database: &Path) -> Result<Option<PathBuf>> {
-    let log = beside(database, "-wal");
-    let is_there = database.exists();
-    if !is_there && !log.exists() {
+    if !["", "-wal", "-journal"].iter().any(|suffix| beside(database, suffix).exists()) {
         return Ok(None);
     }
     // A damaged one keeps its log as it is.
@@ -114,11 +112,14 @@ fn keep_old(database: &Path) -> Result<Option<PathBuf>> {
         )));
     }
     let kept = free_name(database);
-    if is_there {
+    if database.exists() {
         fs::hard_link(database, &kept).map_err(|fault| refused("keep", &kept, &fault))?;
     }
-    if log.exists() {
-        rename(&log, &beside(&kept, "-wal"))?;
+    for suffix in ["-wal", "-journal"] {
+        let log = beside(database, suffix);
+        if log.exists() {
+            rename(&log, &beside(&kept, suffix))?;
+        }
     }
     let _ = fs::remove_file(beside(database, "-shm"));
     Ok(Some(kept))
