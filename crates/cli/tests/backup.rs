@@ -61,12 +61,15 @@ fn a_copy_takes_the_place_of_a_stopped_service_and_what_was_there_is_kept() {
 #[test]
 fn an_old_log_is_never_played_into_a_restored_file() {
     let place = Place::sqlite();
+    let service = place.serve();
     place.partner();
     let (copy, database) = (place.folder.path("copy.db"), place.folder.path("svc.db"));
     assert_eq!(place.svc(&["backup", &copy]).code, Some(0));
     assert!(!std::fs::exists(place.folder.path("copy.db-wal")).unwrap(), "a copy is one file");
     let before = place.svc(&["partner", "list", "--json"]).json();
     place.partner();
+    // Killed, so that nobody puts the log away.
+    drop(service);
     let log = std::fs::metadata(place.folder.path("svc.db-wal")).unwrap().len();
     assert!(log > 0, "the newest is in the log");
     // Somebody threw the file away and left the log.

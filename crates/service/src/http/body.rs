@@ -131,11 +131,19 @@ async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, 
 
 /// Parses once more, slowly, to name the field that is wrong.
 fn explain<T: DeserializeOwned>(bytes: &[u8]) -> ApiError {
+    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+    let whole = |issue| ApiError::InvalidBody(vec![FieldFault::new("body", issue)]);
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        return whole(Issue::ByteOrderMark);
+    }
+    if std::str::from_utf8(bytes).is_err() {
+        return whole(Issue::NotUtf8);
+    }
     let mut parser = serde_json::Deserializer::from_slice(bytes);
     let fault = match serde_path_to_error::deserialize::<_, T>(&mut parser) {
         Err(fault) => fault,
         // The document is fine, so something follows it.
-        Ok(_) => return ApiError::InvalidBody(vec![FieldFault::new("body", Issue::NotJson)]),
+        Ok(_) => return whole(Issue::NotJson),
     };
     let path = fault.path().to_string();
     let inner = fault.inner().to_string();
@@ -161,4 +169,24 @@ fn explain<T: DeserializeOwned>(bytes: &[u8]) -> ApiError {
         _ => FieldFault::new("body", Issue::NotJson),
     };
     ApiError::InvalidBody(vec![fault])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::language::Language;
+    use crate::http::messages::message;
+
+    #[test]
+    fn bytes_that_no_parser_takes_are_told_for_what_they_are() {
+        for (bytes, told) in [
+            (&b"\xef\xbb\xbf{}"[..], "byte order mark"),
+            (b"{\"name\":\"A\xe7\xfacar\"}", "UTF-8"),
+            (b"{", "valid JSON"),
+            (b"{} {}", "valid JSON"),
+        ] {
+            let said = message(&explain::<serde_json::Value>(bytes), Language::En);
+            assert!(said.contains(told), "{said}");
+        }
+    }
 }

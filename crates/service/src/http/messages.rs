@@ -39,13 +39,16 @@ pub(crate) enum Issue {
     NotARate,
     /// The values it may have, as the reader writes them.
     NotOneOf(&'static str),
+    NotACursor,
+    NotUtf8,
+    ByteOrderMark,
 }
 
 impl Issue {
     pub(crate) fn code(self) -> &'static str {
         match self {
             Self::Required => "required",
-            Self::NotJson => "not_json",
+            Self::NotJson | Self::NotUtf8 | Self::ByteOrderMark => "not_json",
             Self::NotAnObject | Self::NotAJsonObject => "not_an_object",
             Self::NotAString | Self::NotStringified => "not_a_string",
             Self::NotAnInteger => "not_an_integer",
@@ -66,7 +69,7 @@ impl Issue {
             Self::OwnHost => "own_host",
             Self::Negative => "negative",
             Self::NotARate => "not_a_rate",
-            Self::NotOneOf(_) => "not_one_of",
+            Self::NotOneOf(_) | Self::NotACursor => "not_one_of",
         }
     }
 
@@ -154,7 +157,20 @@ impl Issue {
                 "must name a public host; private addresses are accepted only by a sandbox with private_webhook_targets",
                 "doit désigner un serveur public ; les adresses privées ne sont acceptées que par une sandbox avec private_webhook_targets",
             ],
-            Self::NotOneOf(_) => ["tem de ser", "must be", "doit être"],
+            Self::NotOneOf(_) => {
+                ["tem de ser um destes:", "must be one of", "doit être l'un de ceux-ci :"]
+            }
+            Self::NotACursor => [
+                "tem de ser o nextCursor de uma resposta anterior",
+                "must be the nextCursor of an earlier answer",
+                "doit être le nextCursor d'une réponse précédente",
+            ],
+            Self::NotUtf8 => ["não está em UTF-8", "is not in UTF-8", "n'est pas en UTF-8"],
+            Self::ByteOrderMark => [
+                "começa por uma marca de ordem de bytes (BOM); retire-a",
+                "begins with a byte order mark (BOM); remove it",
+                "commence par une marque d'ordre des octets (BOM) ; retirez-la",
+            ],
             Self::Port => [
                 "tem de usar a porta 80, 443 ou uma a partir de 1024 que não seja de uma base de dados",
                 "must use port 80, 443 or one from 1024 on that no database uses",

@@ -177,7 +177,7 @@ fn parse(query: &str) -> Result<Asked, ApiError> {
     let after = optional_parameter(&mut faults, query, "after");
     let cursor = after.map_or(Some(Cursor::default()), |text| Cursor::parse(&text));
     if cursor.is_none() {
-        faults.push(FieldFault::new("after", Issue::NotOneOf("nextCursor")));
+        faults.push(FieldFault::new("after", Issue::NotACursor));
     }
     let limit = optional_parameter(&mut faults, query, "limit");
     let limit = limit.map_or(Some(LIMIT_DEFAULT), |text| text.parse().ok());
