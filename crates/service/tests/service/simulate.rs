@@ -125,7 +125,7 @@ async fn every_wrong_field_is_named_with_the_values_it_may_have(database: TestDa
         assert_eq!(details[0]["issue"], "not_one_of", "{wrong:?}");
         let message = answer.json()["message"].as_str().unwrap().to_owned();
         assert!(
-            message.contains("outcome must be confirm, decline, cancel, expire, pending"),
+            message.contains("outcome must be one of confirm, decline, cancel, expire, pending"),
             "{wrong:?}: {message}"
         );
     }
