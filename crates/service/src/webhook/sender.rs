@@ -5,6 +5,7 @@ use std::error::Error;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
@@ -16,6 +17,7 @@ use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::Timestamp;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
+use tokio::time::Instant;
 
 use super::guard::{Guard, GuardError};
 use super::lanes::IN_FLIGHT_MAX;
@@ -189,15 +191,29 @@ impl Sender {
         if let Err(fault) = faults::pass("before a webhook is sent") {
             return Outcome::failed(Failure::Broken, fault.to_string());
         }
-        let exchanged = tokio::time::timeout(EXCHANGE_TIMEOUT, exchange).await;
+        let exchanged = in_time(EXCHANGE_TIMEOUT, exchange).await;
         if let Err(fault) = faults::pass("after a webhook was sent") {
             return Outcome::failed(Failure::Broken, fault.to_string());
         }
         match exchanged {
             Ok(Ok(outcome) | Err(outcome)) => outcome,
-            Err(_) => Outcome::failed(Failure::Timeout, "no complete answer within 5 seconds"),
+            Err(Late) => Outcome::failed(Failure::Timeout, "no complete answer within 5 seconds"),
         }
     }
+}
+
+struct Late;
+
+/// A node that stood still (a paused machine, say) must not go on with what another may have taken over
+/// meanwhile: the time is looked at before the work, which `timeout` does afterwards.
+async fn in_time<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, Late> {
+    let deadline = Instant::now() + limit;
+    let mut work = std::pin::pin!(work);
+    let looking = std::future::poll_fn(|context| match Instant::now() >= deadline {
+        true => Poll::Ready(Err(Late)),
+        false => work.as_mut().poll(context).map(Ok),
+    });
+    tokio::time::timeout_at(deadline, looking).await.unwrap_or(Err(Late))
 }
 
 impl Sender {
@@ -317,6 +333,23 @@ fn authorities(further: Option<&Path>) -> Result<rustls::RootCertStore, SenderEr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn what_stood_still_too_long_is_not_gone_on_with() {
+        const LIMIT: Duration = Duration::from_millis(20);
+        let (begun, mut steps) = (Instant::now(), 0);
+        let work = async {
+            steps += 1;
+            // The whole thread stands still, as a stopped process does; then all is ready at once.
+            while begun.elapsed() <= LIMIT * 2 {
+                std::hint::spin_loop();
+            }
+            tokio::task::yield_now().await;
+            steps += 1;
+        };
+        assert!(in_time(LIMIT, work).await.is_err());
+        assert_eq!(steps, 1);
+    }
 
     #[test]
     fn retry_after_is_seconds_or_a_date() {
