@@ -138,6 +138,10 @@ async fn rotate(args: Rotate) -> anyhow::Result<()> {
     let secret =
         credentials::rotate_webhook_secret(&app, &uuid, takeover, &Author::command_line()).await?;
     print(args.json, &PublishableKey::new(app.environment, uuid), secret.expose_secret());
+    if args.overlap.is_zero() {
+        output::note("From now on everything is signed with this secret alone.");
+        return Ok(());
+    }
     let now = app.clock.now();
     let (switch, end) = (now.checked_add(args.switch_after)?, now.checked_add(args.overlap)?);
     output::note(format_args!(

@@ -31,6 +31,7 @@ on_both_engines! {
     json_is_one_line_on_stdout_and_nothing_else,
     secrets_are_shown_once_and_never_listed,
     an_unknown_id_is_told_on_stderr_with_exit_code_1,
+    a_name_nobody_can_read_is_refused,
 }
 
 fn every_command_works_while_the_service_is_stopped(place: &Place) {
@@ -232,6 +233,16 @@ fn only_a_first_partner_makes_a_database_where_there_is_none() {
     }
     place.partner();
     assert_eq!(place.svc(&["partner", "list"]).code, Some(0));
+}
+
+fn a_name_nobody_can_read_is_refused(place: &Place) {
+    let credentials = place.partner();
+    let id = text(&credentials, "clientId");
+    for (name, told) in [("", "the name must not be empty"), ("a\u{1b}[2J", "control")] {
+        place.svc(&["partner", "create", name]).refused(told);
+        place.svc(&["application", "create", name, "--partner", id]).refused(told);
+    }
+    assert_eq!(place.svc(&["partner", "list", "--json"]).json().as_array().unwrap().len(), 1);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::app::App;
-use crate::domain::{ApplicationUuid, Author, ClientId, PublishableKey};
+use crate::domain::{ApplicationUuid, Author, ClientId, Label, PublishableKey};
 use crate::store::{
     NewApplication, NewPartner, PendingEvent, Rotation, StoreError, WebhookRotation,
 };
@@ -32,7 +32,7 @@ pub async fn create_partner(app: &App, name: &str) -> Result<Issued, StoreError>
     let client_id = ClientId::parse(format!("svc_{}", random_text::<12>(app)))
         .expect("base64 is printable ASCII");
     let client_secret = client_secret(app);
-    let (application, issued) = new_application(app, &client_id, name, PendingEvent::Instrument);
+    let (application, issued) = new_application(app, &client_id, name, PendingEvent::Instrument)?;
     app.store
         .create_partner(NewPartner {
             name: name.to_owned(),
@@ -64,7 +64,7 @@ pub async fn create_application(
     name: &str,
     pending_event: PendingEvent,
 ) -> Result<IssuedApplication, StoreError> {
-    let (application, issued) = new_application(app, partner, name, pending_event);
+    let (application, issued) = new_application(app, partner, name, pending_event)?;
     app.store.create_application(application).await?;
     Ok(issued)
 }
@@ -107,20 +107,22 @@ fn new_application(
     partner: &ClientId,
     name: &str,
     pending_event: PendingEvent,
-) -> (NewApplication, IssuedApplication) {
+) -> Result<(NewApplication, IssuedApplication), StoreError> {
+    let name = Label::parse(name)
+        .map_err(|issue| StoreError::Refused(format!("the name {issue}").into()))?;
     let uuid = uuid::Builder::from_random_bytes(app.random.bytes()).into_uuid().to_string();
     let uuid = ApplicationUuid::parse(uuid).expect("a UUID is printable ASCII");
     let webhook_secret = webhook_secret(app);
     let application = NewApplication {
         partner: partner.clone(),
-        name: name.to_owned(),
+        name: name.as_str().to_owned(),
         uuid: uuid.clone(),
         sealed_webhook_secret: app.keys.seal(webhook_secret.expose_secret(), app.random.bytes()),
         pending_event,
         at: app.clock.now(),
     };
     let publishable_key = PublishableKey::new(app.environment, uuid);
-    (application, IssuedApplication { publishable_key, webhook_secret })
+    Ok((application, IssuedApplication { publishable_key, webhook_secret }))
 }
 
 fn rotation(

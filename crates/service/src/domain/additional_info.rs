@@ -13,18 +13,23 @@ use super::{UrlIssue, UrlRules};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdditionalInfo(String);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AdditionalInfoError {
     #[error("must be a JSON object in a string")]
     NotAnObject,
     #[error("must have at most {max} bytes")]
     TooLong { max: usize },
-    #[error("{key} is missing")]
+    /// All that are wrong.
+    #[error("has wrong URLs: {0:?}")]
+    Urls(Vec<UrlFault>),
+}
+
+/// What is wrong with one of the three URLs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UrlFault {
     Missing { key: &'static str },
-    #[error("{key} must be a string")]
     NotAString { key: &'static str },
-    #[error("{key} {issue}")]
-    Url { key: &'static str, issue: UrlIssue },
+    Refused { key: &'static str, issue: UrlIssue },
 }
 
 const RETURN_URL: &str = "returnUrl";
@@ -69,14 +74,26 @@ impl AdditionalInfo {
         }
         let Members(mut members) =
             serde_json::from_str(text).map_err(|_| AdditionalInfoError::NotAnObject)?;
+        let mut faults = Vec::new();
         for (key, webhook) in [(RETURN_URL, false), (CANCEL_URL, false), (WEBHOOK_URL, true)] {
             let given = match members.get_mut(key) {
-                None | Some(Value::Null) => return Err(AdditionalInfoError::Missing { key }),
                 Some(Value::String(given)) => given,
-                Some(_) => return Err(AdditionalInfoError::NotAString { key }),
+                None | Some(Value::Null) => {
+                    faults.push(UrlFault::Missing { key });
+                    continue;
+                }
+                Some(_) => {
+                    faults.push(UrlFault::NotAString { key });
+                    continue;
+                }
             };
-            let url = if webhook { rules.webhook(given) } else { rules.page(given) };
-            *given = url.map_err(|issue| AdditionalInfoError::Url { key, issue })?.into();
+            match if webhook { rules.webhook(given) } else { rules.page(given) } {
+                Ok(url) => *given = url.into(),
+                Err(issue) => faults.push(UrlFault::Refused { key, issue }),
+            }
+        }
+        if !faults.is_empty() {
+            return Err(AdditionalInfoError::Urls(faults));
         }
         Ok(Self(serde_json::to_string(&members).expect("parsed JSON serialises")))
     }
@@ -136,23 +153,20 @@ mod tests {
     #[test]
     fn each_fault_is_named() {
         use AdditionalInfoError::*;
-        let cases = [
-            ("", NotAnObject),
-            ("[]", NotAnObject),
-            ("\"x\"", NotAnObject),
-            ("{", NotAnObject),
-            ("{}", Missing { key: "returnUrl" }),
-            (r#"{"returnUrl":null}"#, Missing { key: "returnUrl" }),
-            (r#"{"returnUrl":5}"#, NotAString { key: "returnUrl" }),
-            (r#"{"returnUrl":"https://a.ao","returnUrl":"https://b.ao"}"#, NotAnObject),
-            (
-                r#"{"returnUrl":"https://a.ao","cancelUrl":"x"}"#,
-                Url { key: "cancelUrl", issue: UrlIssue::NotAbsolute },
-            ),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(parse(text), Err(expected), "{text}");
+        use UrlFault::*;
+        let twice = r#"{"returnUrl":"https://a.ao","returnUrl":"https://b.ao"}"#;
+        for text in ["", "[]", "\"x\"", "{", twice] {
+            assert_eq!(parse(text), Err(NotAnObject), "{text}");
         }
+        let text = r#"{"returnUrl":null,"cancelUrl":5,"webhookUrl":"x"}"#;
+        let all = [
+            Missing { key: "returnUrl" },
+            NotAString { key: "cancelUrl" },
+            Refused { key: "webhookUrl", issue: UrlIssue::NotAbsolute },
+        ];
+        assert_eq!(parse(text), Err(Urls(all.to_vec())));
+        let none = ["returnUrl", "cancelUrl", "webhookUrl"].map(|key| Missing { key });
+        assert_eq!(parse("{}"), Err(Urls(none.to_vec())));
         let long = GOOD.replace("/hook", &"/x".repeat(5_000));
         assert_eq!(parse(&long), Err(TooLong { max: AdditionalInfo::BYTES_MAX }));
     }

@@ -18,7 +18,7 @@ mod phone;
 mod retry;
 mod text;
 
-pub use additional_info::{AdditionalInfo, AdditionalInfoError};
+pub use additional_info::{AdditionalInfo, AdditionalInfoError, UrlFault};
 pub use attempt::{
     AttemptId, AttemptState, Forecast, Instrument, PaymentAttempt, Reason, Step, WalletCode,
 };

@@ -2,7 +2,7 @@
 
 use super::error::{ApiError, FieldFault, TokenFault};
 use super::language::Language;
-use crate::domain::{AdditionalInfoError, IdIssue, MoneyIssue, TextIssue, UrlIssue};
+use crate::domain::{AdditionalInfoError, IdIssue, MoneyIssue, TextIssue, UrlFault, UrlIssue};
 
 /// What can be wrong with one field; `code` is stable, the text follows the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -438,18 +438,26 @@ impl From<UrlIssue> for Issue {
     }
 }
 
-impl From<AdditionalInfoError> for FieldFault {
-    fn from(fault: AdditionalInfoError) -> Self {
-        let inside = |key: &str| format!("additionalInfo.{key}");
+impl FieldFault {
+    /// All that is wrong inside `additionalInfo`.
+    pub(crate) fn of_additional_info(fault: AdditionalInfoError) -> Vec<Self> {
+        let whole = |issue| vec![Self::new("additionalInfo", issue)];
         match fault {
-            AdditionalInfoError::NotAnObject => Self::new("additionalInfo", Issue::NotAnObject),
-            AdditionalInfoError::TooLong { max } => {
-                Self::new("additionalInfo", Issue::TooLong { max })
-            }
-            AdditionalInfoError::Missing { key } => Self::new(inside(key), Issue::Required),
-            AdditionalInfoError::NotAString { key } => Self::new(inside(key), Issue::NotAString),
-            AdditionalInfoError::Url { key, issue } => Self::new(inside(key), issue),
+            AdditionalInfoError::NotAnObject => whole(Issue::NotAnObject),
+            AdditionalInfoError::TooLong { max } => whole(Issue::TooLong { max }),
+            AdditionalInfoError::Urls(faults) => faults.into_iter().map(Self::from).collect(),
         }
+    }
+}
+
+impl From<UrlFault> for FieldFault {
+    fn from(fault: UrlFault) -> Self {
+        let (key, issue) = match fault {
+            UrlFault::Missing { key } => (key, Issue::Required),
+            UrlFault::NotAString { key } => (key, Issue::NotAString),
+            UrlFault::Refused { key, issue } => (key, issue.into()),
+        };
+        Self::new(format!("additionalInfo.{key}"), issue)
     }
 }
 

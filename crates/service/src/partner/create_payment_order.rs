@@ -119,10 +119,10 @@ fn parse(
     let amount = field(&mut faults, "amount", body.amount, Kwanza::parse);
     let quantity = field(&mut faults, "quantity", body.quantity, Quantity::parse);
     let additional_info = match body.additional_info {
-        None => Err(FieldFault::new("additionalInfo", Issue::Required)),
-        Some(text) => AdditionalInfo::parse(&text, rules).map_err(FieldFault::from),
+        None => Err(vec![FieldFault::new("additionalInfo", Issue::Required)]),
+        Some(text) => AdditionalInfo::parse(&text, rules).map_err(FieldFault::of_additional_info),
     };
-    let additional_info = additional_info.map_err(|fault| faults.push(fault)).ok();
+    let additional_info = additional_info.map_err(|wrong| faults.extend(wrong)).ok();
     match (uuid, id, payer_id, name, amount, quantity, additional_info) {
         (
             Some(uuid),

@@ -167,6 +167,15 @@ struct Asked {
     undelivered: bool,
 }
 
+fn parse_limit(text: &str) -> Result<usize, Issue> {
+    match text.parse() {
+        Ok(0) => Err(Issue::TooSmall),
+        Ok(limit) if limit > LIMIT_MAX => Err(Issue::TooLarge { max: LIMIT_MAX as i64 }),
+        Ok(limit) => Ok(limit),
+        Err(_) => Err(Issue::NotAnInteger),
+    }
+}
+
 /// Every 422 of this call is born here.
 fn parse(query: &str) -> Result<Asked, ApiError> {
     let mut faults = Vec::new();
@@ -180,10 +189,8 @@ fn parse(query: &str) -> Result<Asked, ApiError> {
         faults.push(FieldFault::new("after", Issue::NotACursor));
     }
     let limit = optional_parameter(&mut faults, query, "limit");
-    let limit = limit.map_or(Some(LIMIT_DEFAULT), |text| text.parse().ok());
-    if limit.is_none_or(|limit| !(1..=LIMIT_MAX).contains(&limit)) {
-        faults.push(FieldFault::new("limit", Issue::NotOneOf("1…1000")));
-    }
+    let limit = limit.map_or(Ok(LIMIT_DEFAULT), |text| parse_limit(&text));
+    let limit = limit.map_err(|issue| faults.push(FieldFault::new("limit", issue))).ok();
     let state = optional_parameter(&mut faults, query, "state");
     if state.as_deref().is_some_and(|state| state != "undelivered") {
         faults.push(FieldFault::new("state", Issue::NotOneOf("undelivered")));

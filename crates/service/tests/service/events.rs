@@ -211,6 +211,8 @@ async fn wrong_parameters_are_named(database: TestDatabase) {
         let details = answer.json()["details"].clone();
         assert_eq!(details[0]["field"], field, "{more}: {details}");
     }
+    let told = ask(&service, &token, "&limit=1001").await.json()["details"][0].clone();
+    assert_eq!(told["issue"], "too_large", "{told}");
     let all = ask(&service, &token, "&limit=0&after=x&state=y").await.json()["details"].clone();
     assert_eq!(all.as_array().unwrap().len(), 3, "every fault at once: {all}");
     for fine in ["&limit=1", "&limit=1000", "&state=undelivered", "&unknown=1"] {
