@@ -67,7 +67,11 @@ pub(crate) fn base_url(app: &App, server: &Server) -> String {
 
 /// Runs until asked to stop, then finishes what is in progress.
 pub(crate) async fn until_stopped(server: Server, stop: StopSignals) -> anyhow::Result<()> {
-    match server.run(stop.received()).await {
+    let stop = async {
+        stop.received().await;
+        tracing::info!("stopping: finishing what is in progress");
+    };
+    match server.run(stop).await {
         Ended::Stopped => {
             tracing::info!("stopped");
             Ok(())
@@ -111,7 +115,6 @@ impl StopSignals {
             _ = self.terminated.recv() => {}
             _ = self.interrupted.recv() => {}
         }
-        tracing::info!("stopping: finishing what is in progress");
     }
 
     #[cfg(not(unix))]

@@ -167,6 +167,9 @@ fn an_event_that_is_refused_is_sent_again_unless_it_is_to_be_skipped() {
             (&id.into(), &401.into())
         );
     }
+    let told = skipping.stop().stderr;
+    assert!(told.contains("has it the same SVC_WEBHOOK_SECRET?"), "{told}");
+    assert!(!told.contains("stopping"), "nothing for machines to read: {told}");
 }
 
 #[test]

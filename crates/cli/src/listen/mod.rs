@@ -185,6 +185,9 @@ impl Listener {
             let status = told.answer.as_ref().map(|answer| answer.status).ok();
             let taken = status.is_some_and(|status| (200..300).contains(&status));
             let refused = status.is_some_and(|status| (400..500).contains(&status));
+            if let Some(advice) = status.filter(|_| attempt == 1).and_then(advice) {
+                output::note(advice);
+            }
             if taken || (refused && self.skip_refused) {
                 self.bookmark.forwarded(&event.id)?;
                 return Ok(!*self.stopped.borrow());
@@ -242,7 +245,20 @@ impl Listener {
     }
 }
 
-/// As the clock on the wall says it.
 fn clock_time(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string()
+    at.to_zoned(TimeZone::UTC).strftime("%H:%M:%SZ").to_string()
+}
+
+/// What usually lies behind an answer.
+fn advice(status: u16) -> Option<&'static str> {
+    match status {
+        401 | 403 => Some(
+            "The handler refuses the signature: has it the same SVC_WEBHOOK_SECRET? \
+             svc verify tells what is wrong with one.",
+        ),
+        404 | 405 => {
+            Some("Is --forward-to the whole address of the route that takes webhooks by POST?")
+        }
+        _ => None,
+    }
 }
