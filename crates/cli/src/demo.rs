@@ -22,7 +22,7 @@ use crate::{merchant, output, serve};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   svc demo
-  svc demo --listen 127.0.0.1:0 --json | head -n 1")]
+  svc demo --listen 127.0.0.1:0 --json > demo.json &")]
 pub(crate) struct Args {
     /// Where the demo keeps its database and credentials
     #[arg(long, default_value = "svc-demo", value_name = "DIR")]

@@ -108,8 +108,8 @@ fn new_application(
     name: &str,
     pending_event: PendingEvent,
 ) -> Result<(NewApplication, IssuedApplication), StoreError> {
-    let name = Label::parse(name)
-        .map_err(|issue| StoreError::Refused(format!("the name {issue}").into()))?;
+    let name =
+        Label::parse(name).map_err(|issue| StoreError::Refused(format!("the name {issue}")))?;
     let uuid = uuid::Builder::from_random_bytes(app.random.bytes()).into_uuid().to_string();
     let uuid = ApplicationUuid::parse(uuid).expect("a UUID is printable ASCII");
     let webhook_secret = webhook_secret(app);

@@ -1,5 +1,7 @@
 //! GET /svcpartner/events: the same events the webhooks tell, for partners that would rather ask.
 
+use std::time::Duration;
+
 use axum::extract::{RawQuery, State};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -143,9 +145,8 @@ pub(super) async fn events(
 ) -> Result<Reply<EventsData>, ApiError> {
     let asked = parse(&query.unwrap_or_default())?;
     let application = caller.application(&app, &asked.uuid).await?;
-    let settled_by = app.clock.now().saturating_sub(SETTLING).unwrap_or(Timestamp::MIN);
-    let cutoff = EventId::assign(settled_by, [0; 10]);
-    let cursor = asked.cursor.no_later_than(&cutoff);
+    let now = app.clock.now();
+    let cursor = asked.cursor.no_later_than(&settled_by(now, Duration::ZERO));
     let page = FeedPage {
         application: application.id,
         after: cursor.after().cloned(),
@@ -153,11 +154,18 @@ pub(super) async fn events(
         undelivered: asked.undelivered,
     };
     let feed = app.store.feed(page).await?;
+    let cutoff = settled_by(now, feed.unseen_for);
     Ok(Reply::ok(EventsData {
         has_more: feed.more,
         next_cursor: cursor.next(feed.scanned_to, feed.more, cutoff).print(),
         events: feed.events.into_iter().map(event_data).collect::<Result<_, _>>()?,
     }))
+}
+
+/// No event can appear before it any more, if no write was under way for longer than this.
+fn settled_by(now: Timestamp, unseen_for: Duration) -> EventId {
+    let settled = now.saturating_sub(SETTLING).and_then(|then| then.saturating_sub(unseen_for));
+    EventId::assign(settled.unwrap_or(Timestamp::MIN), [0; 10])
 }
 
 struct Asked {

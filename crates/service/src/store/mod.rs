@@ -23,9 +23,11 @@ mod visits;
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
+use tokio::time::Instant;
 
 use crate::domain::{
     About, ApplicationId, AttemptId, CancelReason, Change, Dossier, Environment,
@@ -130,6 +132,18 @@ impl Database {
         let path = path.canonicalize().unwrap_or_else(|_| path.clone());
         sqlite::restore_sqlite(from, &path, environment)
     }
+}
+
+/// A call that has waited longer is not begun any more: whoever made it has given up, and readers of the feed
+/// no longer reckon with the ids it brings.
+const WAITED_MAX: Duration = Duration::from_secs(15);
+
+fn has_waited_too_long(since: Instant) -> bool {
+    since.elapsed() > WAITED_MAX
+}
+
+fn waited_too_long() -> StoreError {
+    StoreError::Unavailable("the call waited too long".into())
 }
 
 /// How to open a store.

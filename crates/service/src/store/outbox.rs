@@ -1,5 +1,7 @@
 //! The outbox: events on their way to merchants, claimed by one dispatcher at a time.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use super::audit::audited;
@@ -200,6 +202,9 @@ pub struct Feed {
     pub scanned_to: Option<EventId>,
     /// There is more after it.
     pub more: bool,
+    /// How long a write had been under way, before the reading, that nobody sees yet: its events may have ids
+    /// from before it began.
+    pub unseen_for: Duration,
 }
 
 /// The rows a page looks at, so that one page is never the work of thousands.
@@ -210,14 +215,19 @@ pub(super) struct Stretch {
 
 impl Feed {
     /// `events` are the wanted ones of the stretch, one more than the page holds if there are.
-    pub(super) fn of(mut events: Vec<EventRecord>, stretch: Stretch, limit: usize) -> Self {
+    pub(super) fn of(
+        mut events: Vec<EventRecord>,
+        stretch: Stretch,
+        limit: usize,
+        unseen_for: Duration,
+    ) -> Self {
         if events.len() > limit {
             events.truncate(limit);
             let scanned_to = events.last().map(|event| event.id.clone());
-            return Self { events, scanned_to, more: true };
+            return Self { events, scanned_to, more: true, unseen_for };
         }
         let scanned_to = stretch.last_id.map(EventId::restore);
-        Self { events, scanned_to, more: stretch.rows == SCANNED_MAX }
+        Self { events, scanned_to, more: stretch.rows == SCANNED_MAX, unseen_for }
     }
 }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use deadpool_postgres::{Client, Pool};
 use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
 
 use super::Fault;
 use crate::faults::{self, OnPurpose};
-use crate::store::{Result, StoreError};
+use crate::store::{Result, StoreError, has_waited_too_long, waited_too_long};
 
 /// Calls waiting for a connection; more are refused, so that overload is told instead of hoarded.
 const QUEUE_MAX: usize = 8_192;
@@ -35,7 +36,11 @@ pub(super) trait Batch: Send + Sync + 'static {
     ) -> impl Future<Output = std::result::Result<Vec<Self::Answer>, Fault>> + Send;
 }
 
-type Call<B> = (<B as Batch>::Item, oneshot::Sender<Result<<B as Batch>::Answer>>);
+struct Call<B: Batch> {
+    asked_at: Instant,
+    item: B::Item,
+    reply: oneshot::Sender<Result<B::Answer>>,
+}
 
 pub(super) struct Batched<B: Batch>(mpsc::Sender<Call<B>>);
 
@@ -54,8 +59,14 @@ impl<B: Batch> Batched<B> {
             tokio::spawn(async move {
                 let (mut calls, mut held) = (Vec::with_capacity(batch_max), Held::default());
                 while waiting.lock().await.recv_many(&mut calls, batch_max).await > 0 {
+                    let late = calls.extract_if(.., |call| has_waited_too_long(call.asked_at));
+                    late.for_each(|call| drop(call.reply.send(Err(waited_too_long()))));
+                    if calls.is_empty() {
+                        continue;
+                    }
                     batch_size.record(calls.len() as f64);
-                    let (items, replies): (Vec<_>, Vec<_>) = calls.drain(..).unzip();
+                    let (items, replies): (Vec<_>, Vec<_>) =
+                        calls.drain(..).map(|call| (call.item, call.reply)).unzip();
                     let (pool, mut own) = (pool.clone(), held.take());
                     // In a task of its own: a panic costs this batch, not the worker.
                     let batch = tokio::spawn(async move {
@@ -72,7 +83,7 @@ impl<B: Batch> Batched<B> {
     pub(super) async fn run(&self, item: B::Item) -> Result<B::Answer> {
         let (reply, answer) = oneshot::channel();
         self.0
-            .try_send((item, reply))
+            .try_send(Call { asked_at: Instant::now(), item, reply })
             .map_err(|_| StoreError::Unavailable("too many calls are waiting".into()))?;
         answer.await.unwrap_or_else(|_| Err(StoreError::Unavailable("the call was dropped".into())))
     }

@@ -1,6 +1,7 @@
 //! The outbox on PostgreSQL: many dispatchers claim beside each other and skip what others hold.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use deadpool_postgres::{Client, GenericClient};
 use tokio_postgres::Row;
@@ -19,6 +20,12 @@ use crate::store::{
 
 /// Leases run on the database's time: the clocks of two nodes differ, and a sandbox moves its own.
 const REAL_NOW_MS: &str = "(extract(epoch from clock_timestamp()) * 1000)::bigint";
+
+/// Our own nodes' writes that nobody sees yet: a commit may wait long for a standby.
+const UNSEEN_FOR: &str =
+    "select coalesce(extract(epoch from clock_timestamp() - min(xact_start)), 0)::float8
+     from pg_stat_activity
+     where datname = current_database() and application_name = 'svc' and backend_xid is not null";
 
 /// Types of the parameters of `EventFilter::condition`.
 const FILTER_TYPES: [&str; 6] = ["text", "bigint", "text", "text", "text", "text"];
@@ -236,6 +243,9 @@ impl Postgres {
     pub(in crate::store) async fn feed(&self, page: FeedPage) -> Result<Feed> {
         let after = page.after.as_ref().map_or("", EventId::as_str);
         let db = self.client().await?;
+        // In a statement of its own: what is committed after it is seen by the next ones.
+        let row = db.query_one(UNSEEN_FOR, &[]).await.map_err(Fault::from)?;
+        let unseen_for = Duration::try_from_secs_f64(row.get(0)).unwrap_or_default();
         let row = db
             .query_one(
                 "select max(id), count(*) from (select id from outbox
@@ -259,7 +269,7 @@ impl Postgres {
             .await
             .map_err(Fault::from)?;
         let events = rows.iter().map(|row| event_row(row).read()).collect::<Result<_>>()?;
-        Ok(Feed::of(events, stretch, page.limit))
+        Ok(Feed::of(events, stretch, page.limit, unseen_for))
     }
 
     pub(in crate::store) async fn outbox_stats(&self) -> Result<OutboxStats> {

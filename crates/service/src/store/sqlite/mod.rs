@@ -27,7 +27,7 @@ use super::{Options, Result, StoreError};
 pub(super) use copies::restore_sqlite;
 pub(super) use inspect::inspect_sqlite;
 use order_ids::{OrderIds, WAITING_MAX};
-use thread::{Calls, Place};
+use thread::{Calls, Place, UnderWay};
 
 mod migrations {
     refinery::embed_migrations!("src/store/migrations/sqlite");
@@ -56,6 +56,7 @@ pub(super) struct Sqlite {
     reader: Calls,
     /// For people who look: their pages may read a lot, and hold up no webhook.
     looker: Calls,
+    under_way: UnderWay,
     order_ids: Arc<OrderIds>,
     path: PathBuf,
     place: Place,
@@ -106,8 +107,10 @@ impl Sqlite {
             .collect::<Result<_>>()?;
         let order_ids = Arc::new(OrderIds::open(&writer, WAITING_MAX)?);
         let (ids, place) = (Arc::clone(&order_ids), Place::of(&writer));
+        let under_way = UnderWay::default();
         Ok(Self {
-            writer: thread::spawn_writer(writer, ids, place.clone(), options),
+            writer: thread::spawn_writer(writer, ids, place.clone(), under_way.clone(), options),
+            under_way,
             order_ids,
             lookups: Lookups(lookups),
             reader: thread::spawn_reader(reader),

@@ -1,5 +1,7 @@
 //! The outbox on SQLite: the single writer claims, so that nobody can claim beside it.
 
+use std::time::Duration;
+
 use rusqlite::{Connection, Row, params, params_from_iter};
 
 use super::{Sqlite, execute, row, rows};
@@ -140,7 +142,8 @@ impl Sqlite {
     }
 
     pub(in crate::store) async fn feed(&self, page: FeedPage) -> Result<Feed> {
-        self.reader.run(move |db| feed(db, &page)).await
+        let unseen_for = self.under_way.lasts();
+        self.reader.run(move |db| feed(db, &page, unseen_for)).await
     }
 
     pub(in crate::store) async fn outbox_stats(&self) -> Result<OutboxStats> {
@@ -263,7 +266,7 @@ fn record(db: &Connection, attempt: &Attempt) -> Result<Recorded> {
 }
 
 /// The stretch first: an event that is committed between the two reads is then in the second.
-fn feed(db: &Connection, page: &FeedPage) -> Result<Feed> {
+fn feed(db: &Connection, page: &FeedPage, unseen_for: Duration) -> Result<Feed> {
     let after = page.after.as_ref().map_or("", EventId::as_str);
     let stretch = row(
         db,
@@ -282,7 +285,7 @@ fn feed(db: &Connection, page: &FeedPage) -> Result<Feed> {
     let given = params![page.application.0, after, stretch.last_id, page.undelivered, limit];
     let events = rows(db, &sql, given, event_row)?;
     let events = events.into_iter().map(EventRow::read).collect::<Result<_>>()?;
-    Ok(Feed::of(events, stretch, page.limit))
+    Ok(Feed::of(events, stretch, page.limit, unseen_for))
 }
 
 pub(super) fn insert_event(

@@ -1,14 +1,16 @@
 //! Threads that own SQLite connections: one writer that commits in groups, and a reader beside it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use super::{OrderIds, error, execute};
 use crate::faults;
-use crate::store::{Options, Result, StoreError};
+use crate::store::{Options, Result, StoreError, has_waited_too_long, waited_too_long};
 
 /// Calls waiting for a thread; more are refused, so that overload is told instead of hoarded.
 const QUEUE_MAX: usize = 8_192;
@@ -22,6 +24,7 @@ pub(super) struct Calls(mpsc::Sender<Box<dyn Member>>);
 
 /// One caller's part of a batch.
 trait Member: Send {
+    fn asked_at(&self) -> Instant;
     /// Whether a failure may leave something behind: one statement undoes itself when it fails.
     fn is_compound(&self) -> bool;
     /// Does the work, anew if its batch has to be repeated; an error is kept for the caller.
@@ -33,6 +36,7 @@ trait Member: Send {
 }
 
 struct Call<W, T> {
+    asked_at: Instant,
     /// More than one statement, which must be taken back together.
     compound: bool,
     work: W,
@@ -45,6 +49,10 @@ where
     W: FnMut(&Connection) -> Result<T> + Send,
     T: Send,
 {
+    fn asked_at(&self) -> Instant {
+        self.asked_at
+    }
+
     fn is_compound(&self) -> bool {
         self.compound
     }
@@ -99,7 +107,7 @@ impl Calls {
         T: Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let call = Call { compound, work, result: None, reply };
+        let call = Call { asked_at: Instant::now(), compound, work, result: None, reply };
         self.0.try_send(Box::new(call)).map_err(|fault| {
             StoreError::Unavailable(match fault {
                 mpsc::error::TrySendError::Full(_) => "too many calls are waiting".into(),
@@ -120,6 +128,7 @@ pub(super) fn spawn_writer(
     mut db: Connection,
     ids: Arc<OrderIds>,
     place: Place,
+    under_way: UnderWay,
     options: &Options,
 ) -> Calls {
     let (batch_max, batch_size) = (options.batch_max, options.batch_size.clone());
@@ -127,8 +136,15 @@ pub(super) fn spawn_writer(
     let body = move || {
         let mut batch = Vec::with_capacity(batch_max);
         while waiting.blocking_recv_many(&mut batch, batch_max) > 0 {
+            let late = batch.extract_if(.., |member| has_waited_too_long(member.asked_at()));
+            late.for_each(|member| member.answer(&Err(waited_too_long())));
+            if batch.is_empty() {
+                continue;
+            }
             batch_size.record(batch.len() as f64);
+            under_way.begin();
             let outcome = place.is_ours().and_then(|()| commit_together(&mut db, &ids, &mut batch));
+            under_way.end();
             let fatal = matches!(&outcome, Err(StoreError::Broken(_)));
             batch.drain(..).for_each(|member| member.answer(&outcome));
             if fatal {
@@ -141,6 +157,28 @@ pub(super) fn spawn_writer(
     };
     start_thread("svc-store-writer", body);
     Calls(sender)
+}
+
+/// The batch that is being written, and seen by nobody yet: a disk may take its time.
+#[derive(Clone, Default)]
+pub(super) struct UnderWay(Arc<Mutex<Option<Instant>>>);
+
+impl UnderWay {
+    fn begin(&self) {
+        *self.since() = Some(Instant::now());
+    }
+
+    fn end(&self) {
+        *self.since() = None;
+    }
+
+    pub(super) fn lasts(&self) -> Duration {
+        self.since().map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn since(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Where the file was when it was opened. Whoever puts another in its place does not stop us from writing to
@@ -280,6 +318,54 @@ fn step(db: &Connection, sql: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn writer() -> (Calls, UnderWay) {
+        let mut db = Connection::open_in_memory().unwrap();
+        super::super::migrate(&mut db).unwrap();
+        let ids = Arc::new(OrderIds::open(&db, 1).unwrap());
+        let (place, under_way) = (Place::of(&db), UnderWay::default());
+        let options = Options::new(None, 10, true);
+        (spawn_writer(db, ids, place, under_way.clone(), &options), under_way)
+    }
+
+    #[tokio::test]
+    async fn a_batch_is_under_way_until_its_callers_are_told() {
+        let (calls, under_way) = writer();
+        assert_eq!(under_way.lasts(), Duration::ZERO);
+        let (begun, has_begun) = oneshot::channel();
+        let (go_on, to_go_on) = std::sync::mpsc::channel::<()>();
+        let mut begun = Some(begun);
+        let slow = calls.run(move |_| {
+            let _ = begun.take().unwrap().send(());
+            let _ = to_go_on.recv();
+            Ok(())
+        });
+        let looked = async {
+            has_begun.await.unwrap();
+            assert!(under_way.lasts() > Duration::ZERO);
+            go_on.send(()).unwrap();
+        };
+        let (done, ()) = tokio::join!(slow, looked);
+        done.unwrap();
+        assert_eq!(under_way.lasts(), Duration::ZERO);
+    }
+
+    #[tokio::test]
+    async fn a_call_that_waited_too_long_is_not_begun() {
+        let (calls, _) = writer();
+        let (reply, answer) = oneshot::channel();
+        let late = Call {
+            asked_at: Instant::now() - 2 * crate::store::WAITED_MAX,
+            compound: false,
+            work: |_: &Connection| -> Result<()> { panic!("it is done after all") },
+            result: None,
+            reply,
+        };
+        calls.0.try_send(Box::new(late)).map_err(|_| "full").unwrap();
+        let told = answer.await.unwrap().unwrap_err();
+        assert!(told.to_string().contains("waited too long"), "{told}");
+        calls.run(|_| Ok(())).await.unwrap();
+    }
 
     #[tokio::test]
     async fn a_question_without_end_is_given_up_and_the_next_is_answered() {

@@ -2,6 +2,7 @@
 //! On SQLite there is one writer and no such moment.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Outbox, attempt, moved};
 use crate::support::{TestDatabase, at, confirm};
@@ -75,6 +76,29 @@ async fn an_order_settled_during_a_replay_is_not_announced_after_it() {
     let told = outbox.told(&announced).await;
     assert_eq!(told[1], (Status::Confirmed, EventState::Queued));
     assert_ne!(told[0].1, EventState::Queued, "the older event will be sent after the newer");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_feed_knows_of_a_write_that_nobody_sees_yet() {
+    let outbox = Arc::new(Outbox::open(TestDatabase::postgres().await).await);
+    let order = outbox.announced(1, "order_1", 10).await;
+    let unseen_for = async || {
+        let page =
+            FeedPage { application: ApplicationId(1), after: None, limit: 10, undelivered: false };
+        outbox.store.feed(page).await.unwrap().unseen_for
+    };
+    assert_eq!(unseen_for().await, Duration::ZERO);
+    let held = Held::on(&outbox, &order).await;
+    assert_eq!(unseen_for().await, Duration::ZERO, "not of what others do");
+    let paying = {
+        let (outbox, change) = (Arc::clone(&outbox), moved(confirm(&order), 20));
+        tokio::spawn(async move { outbox.store.commit(change).await })
+    };
+    held.until_waiting(1, &paying).await;
+    assert!(unseen_for().await > Duration::ZERO);
+    held.release().await;
+    assert_eq!(paying.await.unwrap().unwrap(), Committed::Done);
+    assert_eq!(unseen_for().await, Duration::ZERO);
 }
 
 #[tokio::test(flavor = "multi_thread")]
