@@ -1,7 +1,8 @@
 //! POST /api/svc/webhook (spec 4.6 B): the source of truth.
 //!
 //! Raw bytes, constant-time check, only then JSON; the transition and what is to be fulfilled are one
-//! transaction; the work itself is done later. So it answers in milliseconds.
+//! transaction; the work itself is done later. So it answers in milliseconds. A request that is played back
+//! changes nothing: an order that has ended stays as it is.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -15,9 +16,6 @@ use crate::body::read;
 use crate::reply::{answer, refuse, unavailable};
 use crate::report::{Report, take};
 
-/// A recorded request cannot be played back later than this.
-const AGE_MS_MAX: i64 = 5 * 60 * 1000;
-
 pub(crate) async fn webhook(State(shop): State<Shop>, headers: HeaderMap, body: Body) -> Response {
     let raw = match read(body).await {
         Ok(raw) => raw,
@@ -25,11 +23,7 @@ pub(crate) async fn webhook(State(shop): State<Shop>, headers: HeaderMap, body: 
     };
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let secrets = shop.settings.webhook_secrets();
-    let event = verify_webhook_with(&raw, text("x-svc-content-token"), &secrets);
-    if event != Err(WebhookError::Signature) && is_old(&shop, text("webhook-timestamp")) {
-        return refuse(StatusCode::UNAUTHORIZED, "too_old", "The webhook is too old.");
-    }
-    let event = match event {
+    let event = match verify_webhook_with(&raw, text("x-svc-content-token"), &secrets) {
         Ok(event) => event,
         Err(WebhookError::Signature) => {
             return refuse(
@@ -63,10 +57,4 @@ pub(crate) async fn webhook(State(shop): State<Shop>, headers: HeaderMap, body: 
 
 fn received() -> Response {
     answer(StatusCode::OK, &json!({ "received": true }))
-}
-
-/// A sandbox may live in the future; nobody lives in the past.
-fn is_old(shop: &Shop, timestamp: Option<&str>) -> bool {
-    let seconds: Option<i64> = timestamp.and_then(|text| text.parse().ok());
-    seconds.is_some_and(|seconds| shop.now_ms() - seconds.saturating_mul(1000) > AGE_MS_MAX)
 }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use crate::support::{OPENED_AT_MS, PATIENCE, PREVIOUS, SECRET, TestShop, event, event_of, sign};
+use crate::support::{PATIENCE, PREVIOUS, SECRET, TestShop, event, event_of, sign};
 
 #[test]
 fn a_confirmed_order_is_fulfilled_once_and_answered_as_the_contract_says() {
@@ -165,24 +165,6 @@ fn the_previous_secret_is_good_while_it_is_given_and_no_longer() {
         assert_eq!(shop.webhook_signed(body.as_bytes(), &by_previous).status, answer);
         assert_eq!(shop.status(&id), status);
     }
-}
-
-#[test]
-fn a_recording_is_not_played_back_later() {
-    let shop = TestShop::open();
-    let id = shop.order();
-    let body = event(&id, "CON");
-    let signature = sign(SECRET, body.as_bytes());
-    let sent_at = |age_seconds: i64| {
-        let timestamp = (OPENED_AT_MS / 1000 - age_seconds).to_string();
-        let headers =
-            [("x-svc-content-token", signature.as_str()), ("webhook-timestamp", &timestamp)];
-        shop.call("POST /api/svc/webhook", &headers, body.as_bytes()).status
-    };
-    assert_eq!((sent_at(600), sent_at(301)), (401, 401));
-    assert_eq!((shop.status(&id).as_str(), shop.happened(&id, "webhook")), ("PEN", 0));
-    assert_eq!(sent_at(300), 200);
-    assert_eq!(shop.status(&id), "CON");
 }
 
 #[test]

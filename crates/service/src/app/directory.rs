@@ -4,6 +4,7 @@
 //! once, so that a partner created a moment ago can work at once.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::domain::{ApplicationId, ApplicationUuid, ClientId, PartnerId};
@@ -11,8 +12,10 @@ use crate::store::{Application, Directory, Partner, Result, Store};
 
 pub struct DirectoryCache {
     current: RwLock<Arc<Known>>,
-    /// One look at a time: callers that miss together share it.
-    looking: tokio::sync::Mutex<()>,
+    /// Looks at the database so far, each known by its number.
+    looks: AtomicU64,
+    /// One look at a time; the last that succeeded.
+    looking: tokio::sync::Mutex<u64>,
 }
 
 /// The directory as of one version.
@@ -72,20 +75,65 @@ impl From<Directory> for Known {
 impl DirectoryCache {
     pub async fn load(store: &Store) -> Result<Self> {
         let known = Known::from(store.directory().await?);
-        Ok(Self { current: RwLock::new(Arc::new(known)), looking: tokio::sync::Mutex::new(()) })
+        Ok(Self {
+            current: RwLock::new(Arc::new(known)),
+            looks: AtomicU64::default(),
+            looking: tokio::sync::Mutex::default(),
+        })
     }
 
     pub fn known(&self) -> Arc<Known> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the directory again if it changed.
+    /// Reads the directory again if it changed. Callers that miss while a look is under way share the next:
+    /// however many there are, the database is asked by one at a time.
     pub async fn refresh(&self, store: &Store) -> Result<Arc<Known>> {
-        let _one_at_a_time = self.looking.lock().await;
+        let asked_after = self.looks.load(Ordering::Acquire);
+        let mut looked = self.looking.lock().await;
+        if *looked > asked_after {
+            return Ok(self.known());
+        }
+        let this = self.looks.fetch_add(1, Ordering::AcqRel) + 1;
         if store.directory_version().await? != self.known().version {
             let fresh = Arc::new(Known::from(store.directory().await?));
             *self.current.write().unwrap_or_else(PoisonError::into_inner) = fresh;
         }
+        *looked = this;
         Ok(self.known())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Database, Options};
+
+    #[tokio::test]
+    async fn callers_that_miss_together_share_a_look() {
+        let folder = std::env::temp_dir().join(format!("svc_directory_{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let url = format!("sqlite:{}", folder.join("svc.db").display());
+        let options = Options::new(None, 1, true);
+        let store = Store::open(&Database::parse(&url).unwrap(), options).await.unwrap();
+        let cache = DirectoryCache::load(&store).await.unwrap();
+        // A look is under way, which may have begun before the directory changed.
+        let under_way = cache.looking.lock().await;
+        let mut missing: Vec<_> = (0..100).map(|_| Box::pin(cache.refresh(&store))).collect();
+        for one in &mut missing {
+            let waits = std::future::poll_fn(|context| {
+                std::task::Poll::Ready(one.as_mut().poll(context).is_pending())
+            });
+            assert!(waits.await);
+        }
+        drop(under_way);
+        for one in missing {
+            one.await.unwrap();
+        }
+        assert_eq!(cache.looks.load(Ordering::Acquire), 1);
+        cache.refresh(&store).await.unwrap();
+        assert_eq!(cache.looks.load(Ordering::Acquire), 2, "who comes later looks anew");
+        drop(store);
+        let _ = std::fs::remove_dir_all(&folder);
     }
 }

@@ -19,7 +19,7 @@ pub(crate) async fn keep_figures(app: App) {
     loop {
         let watch = app.clock.stopwatch();
         if let Err(fault) = count(&app).await {
-            tracing::debug!(%fault, "the figures of the console could not be counted");
+            tracing::warn!(%fault, "the figures of the console could not be counted");
         }
         // Where counting takes long it is done less often.
         tokio::time::sleep(PERIOD.max(watch.elapsed() * 10)).await;

@@ -264,6 +264,7 @@ texts! {
     done_simulated: "Feito. O webhook vai a caminho.", "Done. The webhook is on its way.", "Fait. Le webhook est en route.";
     done_resent: "Na fila outra vez; sai já.", "Queued again; it leaves now.", "De nouveau en file ; il part maintenant.";
     done_not_resent: "Não foi enviado: um evento mais novo do mesmo pedido tomou o seu lugar.", "Not sent: a newer event of the same order took its place.", "Pas envoyé : un événement plus récent de la même commande a pris sa place.";
+    done_recovering: "Está em curso: são muitos, e continua mesmo que saia desta página.", "Under way: there are many, and it goes on if you leave this page.", "En cours : il y en a beaucoup, et cela continue si vous quittez cette page.";
     done_recovered: "Tudo o que falhou sai de novo.", "All that failed goes out again.", "Tout ce qui a échoué repart.";
     done_resolved: "Resolvido.", "Resolved.", "Résolu.";
     done_revoked: "O segredo anterior já não vale.", "The secret before no longer works.", "Le secret précédent ne vaut plus.";
@@ -361,6 +362,7 @@ impl Texts {
             "resent" => self.done_resent,
             "not_resent" => self.done_not_resent,
             "recovered" => self.done_recovered,
+            "recovering" => self.done_recovering,
             "resolved" => self.done_resolved,
             "revoked" => self.done_revoked,
             "changed" => self.done_changed,

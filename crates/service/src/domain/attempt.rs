@@ -236,7 +236,27 @@ pub struct Step {
     pub forecast: Vec<Forecast>,
 }
 
+/// How long an order lives whose payer was told a deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderLives {
+    /// Unless something else that can be paid lasts longer.
+    UntilThen,
+    AtLeastUntilThen,
+}
+
 impl Step {
+    /// A deadline the payer is told is kept: a reference sets the order's, a code, which is short, may only put it
+    /// off.
+    pub fn order_lives(&self) -> Option<OrderLives> {
+        match &self.instrument {
+            Instrument::Reference(Some(_)) if !self.to.is_over() => Some(OrderLives::UntilThen),
+            Instrument::Code(Some(_)) if self.to == AttemptState::Issued => {
+                Some(OrderLives::AtLeastUntilThen)
+            }
+            _ => None,
+        }
+    }
+
     /// For the audit row.
     pub fn cause(&self) -> String {
         let (method, id) = (self.instrument.method().code(), self.attempt.as_str());

@@ -20,7 +20,8 @@ mod text;
 
 pub use additional_info::{AdditionalInfo, AdditionalInfoError, UrlFault};
 pub use attempt::{
-    AttemptId, AttemptState, Forecast, Instrument, PaymentAttempt, Reason, Step, WalletCode,
+    AttemptId, AttemptState, Forecast, Instrument, OrderLives, PaymentAttempt, Reason, Step,
+    WalletCode,
 };
 pub use bank_reference::{BankReference, NotABankReference};
 pub use chaos::{Chaos, Disturbance};

@@ -97,7 +97,7 @@ pub(crate) async fn answer(
             Ok(Ok(Ok(response))) => response,
             Ok(Ok(Err(never))) => match never {},
             Ok(Err(Panicked)) => ApiError::Internal("a handler panicked".into()).into_response(),
-            // What the handler began goes on; the same call again tells how it ended.
+            // A write that was begun goes on; the same call again tells how it ended.
             Err(_) => ApiError::StorageUnavailable("no answer in time".into()).into_response(),
         }
     };

@@ -86,7 +86,7 @@ async fn compare(
     paid: &mut HashSet<ReferenceNumber>,
 ) -> Result<Finding, StoreError> {
     let order = order_of(app, &notice).await?;
-    if matches!(notice.word, Word::Paid(_)) {
+    if is_payment(&notice) {
         paid.extend(order.clone());
     }
     let (id, amount) = (notice.rail_payment_id.clone(), notice.word.amount());
@@ -130,6 +130,10 @@ async fn received(
     }
 }
 
+fn is_payment(notice: &Notice) -> bool {
+    matches!(notice.word, Word::Paid(_))
+}
+
 async fn order_of(app: &App, notice: &Notice) -> Result<Option<ReferenceNumber>, StoreError> {
     Ok(app.store.order_of(&notice.about).await?.map(|(reference, _)| reference))
 }
@@ -149,8 +153,9 @@ async fn missing_there(
     }
     for day in [date.yesterday(), date.tomorrow()].into_iter().flatten() {
         // What is not told by then is missing: the rail may not have closed the next day yet.
-        for notice in rail.statement(day).await.unwrap_or_default().notices {
-            told.extend(order_of(app, &notice).await?);
+        let notices = rail.statement(day).await.unwrap_or_default().notices;
+        for notice in notices.iter().filter(|notice| is_payment(notice)) {
+            told.extend(order_of(app, notice).await?);
         }
     }
     let missing = ours.into_iter().filter(|(order, _)| !told.contains(order));

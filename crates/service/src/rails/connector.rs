@@ -145,7 +145,13 @@ impl Connector {
     pub(super) async fn start(&self, start: &Start) -> Answer {
         let (path, request) = StartRequest::of(start);
         match self.call::<_, AnswerReply>(path, &request).await {
-            Ok(reply) => reply.answer(&start.how),
+            Ok(reply) => {
+                let answer = reply.answer(&start.how);
+                if let Answer::Unknown = answer {
+                    tracing::warn!(rail = self.name, path, "a rail's answer says nothing");
+                }
+                answer
+            }
             Err(fault) => {
                 tracing::warn!(rail = self.name, %fault, "an attempt may or may not have started");
                 Answer::Unknown

@@ -105,29 +105,39 @@ impl AnswerReply {
     fn accepted(self, how: &How) -> Option<Accepted> {
         let given = match how {
             How::Push(_) => Given::Push,
+            // Only the rail knows its entity: without it nobody could pay.
             How::Reference(kept) => Given::Reference(
                 BankReference::parse(
-                    self.entity.as_deref().unwrap_or(kept.entity()),
+                    self.entity.as_deref()?,
                     self.reference.as_deref().unwrap_or(kept.number()),
                 )
                 .ok()?,
             ),
-            How::Code => Given::Code(WalletCode { code: self.code?, link: self.link? }),
+            How::Code => Given::Code(WalletCode {
+                code: readable(self.code?, CODE_BYTES_MAX)?,
+                link: readable(self.link?, LINK_BYTES_MAX).filter(|link| opens_a_wallet(link))?,
+            }),
         };
         let deadline = match self.deadline {
             Some(text) => Some(text.parse::<Timestamp>().ok()?),
             None => None,
         };
-        Some(Accepted { rail_id: self.rail_id?, given, deadline, forecast: Vec::new() })
+        let rail_id = readable(self.rail_id?, ID_BYTES_MAX)?;
+        Some(Accepted { rail_id, given, deadline, forecast: Vec::new() })
     }
 
     pub(super) fn outcome(self) -> Outcome {
         match self.answer.as_str() {
             "refused" => Outcome::Refused(self.reason()),
-            "accepted" => match (self.rail_payment_id, amount(self.amount.as_deref())) {
-                (Some(rail_payment_id), Some(amount)) => Outcome::Paid { rail_payment_id, amount },
-                _ => Outcome::Unknown,
-            },
+            "accepted" => {
+                let id = self.rail_payment_id.and_then(|id| readable(id, ID_BYTES_MAX));
+                match (id, amount(self.amount.as_deref())) {
+                    (Some(rail_payment_id), Some(amount)) => {
+                        Outcome::Paid { rail_payment_id, amount }
+                    }
+                    _ => Outcome::Unknown,
+                }
+            }
             _ => Outcome::Unknown,
         }
     }
@@ -192,9 +202,16 @@ pub(super) struct DrainReply {
 }
 
 impl DrainReply {
-    /// What cannot be read stays in the queue, where a person will find it.
+    /// What cannot be read stays in the queue, and is told each time.
     pub(super) fn read(self, rail: &str) -> Vec<Notice> {
-        self.payments.iter().filter_map(|raw| notice(rail, raw.get().as_bytes())).collect()
+        let asked = self.payments.len();
+        let read = self.payments.iter().filter_map(|raw| notice(rail, raw.get().as_bytes()));
+        let read: Vec<_> = read.collect();
+        if read.len() < asked {
+            let unread = asked - read.len();
+            tracing::error!(rail, unread, "payments in the queue of a rail cannot be read");
+        }
+        read
     }
 }
 
@@ -225,16 +242,26 @@ impl StatementReply {
     }
 }
 
-/// The longest id a rail may give a payment.
-const PAYMENT_ID_CHARS_MAX: usize = 128;
+const ID_BYTES_MAX: usize = 128;
+const CODE_BYTES_MAX: usize = 256;
+const LINK_BYTES_MAX: usize = 2_048;
+
+/// What a rail writes is kept by both engines, and shown to people.
+fn readable(text: String, bytes_max: usize) -> Option<String> {
+    let fits = !text.is_empty() && text.len() <= bytes_max;
+    (fits && !text.chars().any(char::is_control)).then_some(text)
+}
+
+/// An address of the web or of an app, and nothing that runs in our page.
+fn opens_a_wallet(link: &str) -> bool {
+    const RUN_HERE: [&str; 4] = ["javascript", "data", "vbscript", "blob"];
+    url::Url::parse(link).is_ok_and(|link| !RUN_HERE.contains(&link.scheme()))
+}
 
 /// A notice from its bytes, which are kept.
 pub(super) fn notice(rail: &str, raw: &[u8]) -> Option<Notice> {
     let body: NoticeBody = serde_json::from_slice(raw).ok()?;
-    let id = body.rail_payment_id;
-    if id.is_empty() || id.len() > PAYMENT_ID_CHARS_MAX || id.chars().any(char::is_control) {
-        return None;
-    }
+    let id = readable(body.rail_payment_id, ID_BYTES_MAX)?;
     let about = match (&body.attempt_id, &body.entity, &body.reference) {
         (Some(attempt), _, _) => About::Attempt(AttemptId::parse(attempt)?),
         (None, Some(entity), Some(number)) => {

@@ -58,7 +58,8 @@ impl Figures {
 
 /// Under this number an hour of all applications is kept.
 const TOGETHER: i64 = 0;
-const HOUR: SignedDuration = SignedDuration::from_hours(1);
+const PARTS_OF_AN_HOUR: i32 = 30;
+const PART: SignedDuration = SignedDuration::from_mins(2);
 const COUNTED_TO: &str = "figures_counted_to_ms";
 
 impl Store {
@@ -108,34 +109,46 @@ impl Store {
 
     /// Counts an hour, anew if it was counted before.
     pub async fn count_hour(&self, hour: Timestamp) -> Result<()> {
-        let end = hour.saturating_add(HOUR).unwrap_or(Timestamp::MAX);
         let mut counted = BTreeMap::<i64, Figures>::new();
-        let orders = values![ReferenceNumber::lowest_at(hour), ReferenceNumber::lowest_at(end)];
-        let events = values![lowest_id(hour), lowest_id(end)];
-        self.count(&mut counted, CREATED, &orders, |figures, cells| {
-            (figures.orders, figures.amount) = (cells.integer()?, cells.integer()?);
-            Ok(())
-        })
-        .await?;
-        self.count(&mut counted, SETTLED, &events, |figures, cells| {
-            (figures.confirmed, figures.confirmed_amount) = (cells.integer()?, cells.integer()?);
-            figures.cancelled = cells.integer()?;
-            Ok(())
-        })
-        .await?;
-        self.count(&mut counted, TRIED, &events, |figures, cells| {
-            (figures.attempts, figures.failures) = (cells.integer()?, cells.integer()?);
-            figures.tried = cells.integer()?;
-            (figures.lag_ms_sum, figures.lag_ms_max) = (cells.integer()?, cells.integer()?);
-            Ok(())
-        })
-        .await?;
+        for part in 0..PARTS_OF_AN_HOUR {
+            let begin = hour.saturating_add(PART * part).unwrap_or(Timestamp::MAX);
+            self.count_part(&mut counted, begin).await?;
+        }
         let mut together = Figures::default();
         counted.values().for_each(|figures| together.add(figures));
         counted.insert(TOGETHER, together);
         let upserts =
             counted.iter().map(|(application, figures)| upsert(hour, *application, figures));
         self.transact(upserts.collect()).await.map(drop)
+    }
+
+    /// A busy hour at once would be more than a question may read.
+    async fn count_part(
+        &self,
+        counted: &mut BTreeMap<i64, Figures>,
+        begin: Timestamp,
+    ) -> Result<()> {
+        let end = begin.saturating_add(PART).unwrap_or(Timestamp::MAX);
+        let orders = values![ReferenceNumber::lowest_at(begin), ReferenceNumber::lowest_at(end)];
+        let events = values![lowest_id(begin), lowest_id(end)];
+        self.count(counted, CREATED, &orders, |figures, cells| {
+            (figures.orders, figures.amount) = (cells.integer()?, cells.integer()?);
+            Ok(())
+        })
+        .await?;
+        self.count(counted, SETTLED, &events, |figures, cells| {
+            (figures.confirmed, figures.confirmed_amount) = (cells.integer()?, cells.integer()?);
+            figures.cancelled = cells.integer()?;
+            Ok(())
+        })
+        .await?;
+        self.count(counted, TRIED, &events, |figures, cells| {
+            (figures.attempts, figures.failures) = (cells.integer()?, cells.integer()?);
+            figures.tried = cells.integer()?;
+            (figures.lag_ms_sum, figures.lag_ms_max) = (cells.integer()?, cells.integer()?);
+            Ok(())
+        })
+        .await
     }
 
     async fn count(

@@ -11,7 +11,7 @@ use super::paying::attempt_row;
 use super::{Fault, Postgres};
 use crate::domain::{Dossier, ReferenceNumber};
 use crate::store::Result;
-use crate::store::paying::{ATTEMPT_COLUMNS, DOSSIER_COLUMNS, dossier};
+use crate::store::paying::{ATTEMPT_COLUMNS, DOSSIER_COLUMNS, PaymentAttemptRow, dossier};
 use crate::store::records::ORDER_COLUMNS;
 
 impl Postgres {
@@ -25,6 +25,9 @@ impl Postgres {
 
 pub(super) struct Dossiers;
 
+/// Behind the columns of the order.
+const ATTEMPT_AT: usize = 14;
+
 impl Batch for Dossiers {
     type Item = ReferenceNumber;
     type Answer = Result<Option<Dossier>>;
@@ -33,31 +36,28 @@ impl Batch for Dossiers {
         db: &mut Client,
         references: &[ReferenceNumber],
     ) -> std::result::Result<Vec<Self::Answer>, Fault> {
-        let orders = format!(
-            "select {ORDER_COLUMNS}, {DOSSIER_COLUMNS} from orders
-             where reference_number = any($1::text[])"
+        // One statement sees one moment: an order still pending beside its accepted attempt is no state.
+        let sql = format!(
+            "select o.*, a.* from (
+                 select {ORDER_COLUMNS}, {DOSSIER_COLUMNS} from orders
+                 where reference_number = any($1::text[])) o
+             left join (select {ATTEMPT_COLUMNS}, number from payment_attempts) a
+                 on a.reference_number = o.reference_number
+             order by a.number"
         );
-        let attempts = format!(
-            "select {ATTEMPT_COLUMNS} from payment_attempts
-             where reference_number = any($1::text[]) order by reference_number, number"
-        );
-        let orders = db.prepare_cached(&orders).await?;
-        let attempts = db.prepare_cached(&attempts).await?;
+        let statement = db.prepare_cached(&sql).await?;
         let asked = column(references, |reference| reference.as_str());
-        let orders = db.query(&orders, &[&asked]).await?;
-        let attempts = db.query(&attempts, &[&asked]).await?;
-        let found: HashMap<&str, &Row> = orders.iter().map(|row| (row.get(0), row)).collect();
-        let mut tried: HashMap<&str, Vec<&Row>> = HashMap::new();
-        for row in &attempts {
-            tried.entry(row.get(2)).or_default().push(row);
+        let rows = db.query(&statement, &[&asked]).await?;
+        let mut found: HashMap<&str, Vec<&Row>> = HashMap::new();
+        for row in &rows {
+            found.entry(row.get(0)).or_default().push(row);
         }
         let answer = |reference: &ReferenceNumber| -> Result<Option<Dossier>> {
-            let Some(order) = found.get(reference.as_str()) else { return Ok(None) };
-            let attempts = tried.get(reference.as_str()).map_or(&[][..], Vec::as_slice);
-            let attempts =
-                attempts.iter().map(|row| attempt_row(row).read()).collect::<Result<_>>()?;
-            let read = order_row(order).read()?;
-            dossier(read, order.get(11), order.get(12), order.get(13), attempts).map(Some)
+            let Some(rows) = found.get(reference.as_str()) else { return Ok(None) };
+            let attempts = rows.iter().filter_map(|row| attempt_row(row, ATTEMPT_AT));
+            let attempts = attempts.map(PaymentAttemptRow::read).collect::<Result<_>>()?;
+            let (order, row) = (order_row(rows[0]).read()?, rows[0]);
+            dossier(order, row.get(11), row.get(12), row.get(13), attempts).map(Some)
         };
         Ok(references.iter().map(answer).collect())
     }

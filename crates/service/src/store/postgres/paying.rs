@@ -8,7 +8,7 @@ use super::outbox::insert_event;
 use super::{Fault, Postgres};
 use crate::domain::{
     ATTEMPTS_MAX, About, AttemptId, AttemptState, BankReference, CancelReason, Instrument,
-    PaymentMethod, Reason, ReferenceNumber, Stamp, Step,
+    OrderLives, PaymentMethod, Reason, ReferenceNumber, Stamp, Step,
 };
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
@@ -209,9 +209,15 @@ async fn reserve(
 pub(super) async fn step(db: &impl GenericClient, step: &Step) -> Told<Stepped> {
     if let Instrument::Reference(Some(bank)) = &step.instrument
         && !step.to.is_over()
-        && !reserve(db, bank, &step.attempt, step.at).await?
     {
-        return Ok(Stepped::ReferenceTaken);
+        // Who comes too late takes no number.
+        let stands = "select 1 from payment_attempts where id = $1 and state = $2";
+        if one(db, stands, &[&step.attempt.as_str(), &step.from.as_str()]).await?.is_none() {
+            return Ok(Stepped::Lost);
+        }
+        if !reserve(db, bank, &step.attempt, step.at).await? {
+            return Ok(Stepped::ReferenceTaken);
+        }
     }
     let columns = InstrumentColumns::of(&step.instrument);
     let (reference, at_ms) = (step.reference_number.as_str(), step.at.as_millisecond());
@@ -241,16 +247,23 @@ pub(super) async fn step(db: &impl GenericClient, step: &Step) -> Told<Stepped> 
     if moved == 0 {
         return Ok(Stepped::Lost);
     }
-    if let Instrument::Reference(Some(_)) = &step.instrument {
-        if step.to.is_over() {
-            free_references(db, &[reference], &[free_at_ms(step.at)]).await?;
-        } else {
-            // The payer is told this moment: the order lives until then.
-            let sql = "update orders set expires_at_ms = $2
-                       where reference_number = $1 and status = 'PEN' and closing_at_ms is null
-                           and cancel_requested is null";
-            change(db, sql, &[&reference, &step.deadline.as_millisecond()]).await?;
-        }
+    if matches!(step.instrument, Instrument::Reference(_)) && step.to.is_over() {
+        free_references(db, &[reference], &[free_at_ms(step.at)]).await?;
+    }
+    if let Some(lives) = step.order_lives() {
+        let at_least = match lives {
+            OrderLives::UntilThen => {
+                "(select max(deadline_at_ms) from payment_attempts
+                  where reference_number = $1 and state = 'issued')"
+            }
+            OrderLives::AtLeastUntilThen => "expires_at_ms",
+        };
+        let sql = format!(
+            "update orders set expires_at_ms = greatest($2, {at_least})
+             where reference_number = $1 and status = 'PEN' and closing_at_ms is null
+                 and cancel_requested is null"
+        );
+        change(db, &sql, &[&reference, &step.deadline.as_millisecond()]).await?;
     }
     if !step.to.is_in_flight() {
         // What waited for this attempt waits no longer.
@@ -368,25 +381,26 @@ async fn request_cancel(
     Ok(true)
 }
 
-pub(super) fn attempt_row(row: &Row) -> PaymentAttemptRow {
-    PaymentAttemptRow {
-        id: row.get(0),
-        application_id: row.get(1),
-        reference_number: row.get(2),
-        method: row.get(3),
-        rail: row.get(4),
-        state: row.get(5),
-        reason: row.get(6),
-        rail_id: row.get(7),
-        phone_masked: row.get(8),
-        phone_sealed: row.get(9),
-        entity: row.get(10),
-        bank_reference: row.get(11),
-        code: row.get(12),
-        link: row.get(13),
-        created_at_ms: row.get(14),
-        deadline_at_ms: row.get(15),
-        due_at_ms: row.get(16),
-        polls: row.get(17),
-    }
+/// From this column on; none where an order has no attempt.
+pub(super) fn attempt_row(row: &Row, at: usize) -> Option<PaymentAttemptRow> {
+    Some(PaymentAttemptRow {
+        id: row.get::<_, Option<String>>(at)?,
+        application_id: row.get(at + 1),
+        reference_number: row.get(at + 2),
+        method: row.get(at + 3),
+        rail: row.get(at + 4),
+        state: row.get(at + 5),
+        reason: row.get(at + 6),
+        rail_id: row.get(at + 7),
+        phone_masked: row.get(at + 8),
+        phone_sealed: row.get(at + 9),
+        entity: row.get(at + 10),
+        bank_reference: row.get(at + 11),
+        code: row.get(at + 12),
+        link: row.get(at + 13),
+        created_at_ms: row.get(at + 14),
+        deadline_at_ms: row.get(at + 15),
+        due_at_ms: row.get(at + 16),
+        polls: row.get(at + 17),
+    })
 }

@@ -9,7 +9,7 @@ use super::outbox::insert_event;
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{
     ATTEMPTS_MAX, About, AttemptId, AttemptState, BankReference, CancelReason, Dossier, Instrument,
-    PaymentMethod, ReferenceNumber, Stamp, Status, Step,
+    OrderLives, PaymentMethod, ReferenceNumber, Stamp, Status, Step,
 };
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
@@ -213,9 +213,16 @@ fn reserve(
 pub(super) fn step(db: &Connection, step: &Step) -> Result<Stepped> {
     if let Instrument::Reference(Some(bank)) = &step.instrument
         && !step.to.is_over()
-        && !reserve(db, bank, &step.attempt, step.at)?
     {
-        return Ok(Stepped::ReferenceTaken);
+        // Who comes too late takes no number.
+        let stands = "select 1 from payment_attempts where id = ?1 and state = ?2";
+        let given = [step.attempt.as_str(), step.from.as_str()];
+        if row(db, stands, given, |row| row.get::<_, i64>(0))?.is_none() {
+            return Ok(Stepped::Lost);
+        }
+        if !reserve(db, bank, &step.attempt, step.at)? {
+            return Ok(Stepped::ReferenceTaken);
+        }
     }
     let columns = InstrumentColumns::of(&step.instrument);
     let at_ms = step.at.as_millisecond();
@@ -245,19 +252,23 @@ pub(super) fn step(db: &Connection, step: &Step) -> Result<Stepped> {
         return Ok(Stepped::Lost);
     }
     let reference = step.reference_number.as_str();
-    if let Instrument::Reference(Some(_)) = &step.instrument {
-        if step.to.is_over() {
-            free_references(db, reference, step.at)?;
-        } else {
-            // The payer is told this moment: the order lives until then.
-            execute(
-                db,
-                "update orders set expires_at_ms = ?2
-                 where reference_number = ?1 and status = 'PEN' and closing_at_ms is null
-                     and cancel_requested is null",
-                params![reference, step.deadline.as_millisecond()],
-            )?;
-        }
+    if matches!(step.instrument, Instrument::Reference(_)) && step.to.is_over() {
+        free_references(db, reference, step.at)?;
+    }
+    if let Some(lives) = step.order_lives() {
+        let at_least = match lives {
+            OrderLives::UntilThen => {
+                "(select max(deadline_at_ms) from payment_attempts
+                  where reference_number = ?1 and state = 'issued')"
+            }
+            OrderLives::AtLeastUntilThen => "expires_at_ms",
+        };
+        let sql = format!(
+            "update orders set expires_at_ms = max(?2, coalesce({at_least}, 0))
+             where reference_number = ?1 and status = 'PEN' and closing_at_ms is null
+                 and cancel_requested is null"
+        );
+        execute(db, &sql, params![reference, step.deadline.as_millisecond()])?;
     }
     if !step.to.is_in_flight() {
         // What waited for this attempt waits no longer.

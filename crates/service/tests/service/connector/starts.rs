@@ -17,6 +17,7 @@ on_both_engines! {
     a_code_is_shown_as_the_rail_gave_it,
     a_rail_may_say_another_deadline,
     a_broken_answer_to_a_start_is_unknown_and_never_tried_again,
+    a_reference_without_an_entity_is_shown_to_nobody,
     a_start_that_hangs_is_asked_about_and_its_late_answer_changes_nothing,
     a_stop_waits_for_a_start_that_its_payer_has_left,
     a_cancellation_that_waited_ends_an_order_whose_reference_is_issued_after_all,
@@ -101,6 +102,11 @@ async fn a_rail_may_say_another_deadline(database: TestDatabase) {
     assert_eq!(paying.timeline(&order, 3_600).await, seen);
 }
 
+fn code(rail_id: &str, code: &str, link: &str) -> Reply {
+    let answer = json!({ "answer": "accepted", "railId": rail_id, "code": code, "link": link });
+    Reply::Json(answer)
+}
+
 async fn a_broken_answer_to_a_start_is_unknown_and_never_tried_again(database: TestDatabase) {
     let (paying, connector) = production(database).await;
     let replies = [
@@ -112,6 +118,11 @@ async fn a_broken_answer_to_a_start_is_unknown_and_never_tried_again(database: T
         ("another_word", Reply::Json(json!({ "answer": "maybe", "railId": "r" }))),
         ("no_id", Reply::Json(json!({ "answer": "accepted", "code": "A", "link": "B" }))),
         ("no_code", Reply::Json(json!({ "answer": "accepted", "railId": "r" }))),
+        ("nul_in_id", code("a\0b", "A", "https://w.ao/")),
+        ("nul_in_code", code("r", "A\0", "https://w.ao/")),
+        ("endless_code", code("r", &"A".repeat(3_000), "https://w.ao/")),
+        ("link_that_runs", code("r", "A", "javascript:alert(1)")),
+        ("link_to_nowhere", code("r", "A", "B")),
         ("hangs_up", Reply::HangUp),
     ];
     let count = replies.len();
@@ -132,6 +143,16 @@ async fn a_broken_answer_to_a_start_is_unknown_and_never_tried_again(database: T
     assert!(polled > 20 * count, "but asked about: {polled}");
     let unknown = paying.database.count("payment_attempts where state = 'unknown'").await;
     assert_eq!(unknown, i64::try_from(count).unwrap());
+}
+
+async fn a_reference_without_an_entity_is_shown_to_nobody(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let alone = json!({ "answer": "accepted", "railId": "r", "reference": "987654321" });
+    connector.will("issue-reference", Reply::Json(alone));
+    let order = paying.order("order_1", 15_000).await;
+    paying.pay(&order, &reference(60)).await;
+    assert_eq!(paying.stands(&order).await, ("unknown", "PEN"));
+    assert_eq!(paying.events(&order).await, [""; 0]);
 }
 
 async fn a_start_that_hangs_is_asked_about_and_its_late_answer_changes_nothing(

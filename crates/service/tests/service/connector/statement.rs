@@ -144,6 +144,13 @@ async fn an_order_that_the_rail_does_not_have_is_told(database: TestDatabase) {
     assert_eq!(told.findings, [missing]);
     let asked = connector.calls("statement").len();
     assert_eq!(asked, 3, "it may stand in the day before or after");
+    // A refusal in those days is no payment.
+    let refusal = json!({
+        "railPaymentId": "p0", "attemptId": attempt.id.as_str(), "kind": "refusal",
+        "reason": "payer_refused",
+    });
+    let told = reconciled((&paying, &connector), json!([refusal]), false).await;
+    assert_eq!(verdicts(&told), [Verdict::MissingHere, Verdict::MissingThere]);
     // On the next day nothing of ours is missing.
     paying.pass_s(86_400).await;
     let told = reconciled((&paying, &connector), json!([]), true).await;
