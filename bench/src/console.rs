@@ -184,7 +184,7 @@ async fn reader(
     let partner = merchant.map(|application| application.partner);
     let by = Author::command_line();
     console::invite(app, &login, partner, Role::Owner, &by).await?;
-    let entry = console::entry(app, &login).await?.path.expose_secret().to_owned();
+    let entry = console::entry(app, &login, &by).await?.path.expose_secret().to_owned();
     let reference = ReferenceNumber::parse(order).ok().context("an order of theirs")?;
     let filter =
         svc_service::store::EventFilter { reference_number: Some(reference), ..Default::default() };

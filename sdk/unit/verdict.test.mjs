@@ -7,7 +7,9 @@ const { verdict, asView } = await load("src/svc/verdict.ts");
 
 const payment = (paymentStatus, data = {}) => ({ paymentStatus, orderId: "order_1", data });
 const view = (screen, status, data) => ({ screen, payment: payment(status, data) });
-const REFERENCE = { paymentReference: "123456789", entity: { number: "00000", name: "" } };
+const NOTHING = { paymentReference: "", entity: { number: "", name: "" } };
+const CODE = { ...NOTHING, expiresAt: "2026-11-15T09:30:00Z" };
+const REFERENCE = { ...CODE, paymentReference: "123456789" };
 
 test("each situation has one end", () => {
   const cases = [
@@ -19,8 +21,9 @@ test("each situation has one end", () => {
     [view("expired", "CAN"), true, true, "cancel"],
     [view("choose", "PEN"), false, false, undefined],
     [view("choose", "PEN"), true, false, "cancel"],
-    [view("code", "PEN"), true, false, "pending"],
-    [view("refused", "PEN"), true, false, "cancel"],
+    [view("code", "PEN", CODE), true, false, "pending"],
+    [view("refused", "PEN", CODE), true, false, "pending"],
+    [view("refused", "PEN", NOTHING), true, false, "cancel"],
     [view("reference", "PEN", REFERENCE), false, false, undefined],
     [view("reference", "PEN", REFERENCE), true, false, "pending"],
     [view("choose", "PEN", REFERENCE), true, false, "pending"],

@@ -103,7 +103,7 @@ async fn console_entry(app: &App) -> anyhow::Result<SecretString> {
     if app.store.person_by_login(&login).await?.is_none() {
         console::invite(app, &login, None, Role::Owner, &Author::command_line()).await?;
     }
-    Ok(console::entry(app, &login).await?.path)
+    Ok(console::entry(app, &login, &Author::command_line()).await?.path)
 }
 
 /// Where it was asked for; else where newcomers look for it; else wherever there is room.

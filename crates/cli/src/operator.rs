@@ -128,9 +128,7 @@ async fn create(args: Create) -> anyhow::Result<()> {
 async fn invite(args: Invite) -> anyhow::Result<()> {
     let login = Login::parse(&args.login)?;
     let app = open(&args.data).await?;
-    let invited = console::invite_again(&app, &login).await?;
-    let by = Author::command_line();
-    app.store.note(app.clock.now(), &by, "person.invite", login.as_str(), "").await?;
+    let invited = console::invite_again(&app, &login, &Author::command_line()).await?;
     print(&app, args.link, &invited, args.json);
     Ok(())
 }

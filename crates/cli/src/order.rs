@@ -284,7 +284,7 @@ fn print(view: &OrderView) {
         ("expires", view.expires_at.clone()),
         ("settled", view.settled_at.clone().unwrap_or_else(|| "not yet".into())),
     ] {
-        output::line(format_args!("{name:14} {value}"));
+        output::line(format_args!("{name:14} {}", output::printable(&value)));
     }
     if let Some(by) = view.cancel_requested_by {
         output::line(format_args!("{:14} if the payment under way fails ({by})", "cancelled"));

@@ -37,8 +37,17 @@ pub(crate) fn bold(text: impl std::fmt::Display) -> String {
     if std::io::stdout().is_terminal() { format!("\x1b[1m{text}\x1b[0m") } else { text.to_string() }
 }
 
+/// What merchants, payers and rails wrote must not speak to the operator's terminal, nor turn its lines round.
+pub(crate) fn printable(text: &str) -> String {
+    let is_mute = |c: char| {
+        !c.is_control() && !matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if is_mute(c) { c } else { '\u{b7}' }).collect()
+}
+
 /// Columns as wide as their widest cell.
 pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) {
+    let rows: Vec<_> = rows.iter().map(|row| row.each_ref().map(|cell| printable(cell))).collect();
     let widths: [usize; N] = std::array::from_fn(|column| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([head[column].len()]).max().unwrap_or_default()
@@ -49,7 +58,7 @@ pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) {
         line(padded.join("  ").trim_end());
     };
     print(head);
-    for row in rows {
+    for row in &rows {
         print(std::array::from_fn(|column| row[column].as_str()));
     }
 }

@@ -232,7 +232,7 @@ fn print(shown: &ShownEvent) {
         ("next try", event.next_attempt_at.as_deref().unwrap_or("none")),
         ("body", body),
     ] {
-        output::line(format_args!("{name:12} {value}"));
+        output::line(format_args!("{name:12} {}", output::printable(&value)));
     }
     if deliveries.is_empty() {
         output::line("Not tried yet.");
@@ -249,16 +249,11 @@ fn print(shown: &ShownEvent) {
                 attempt.at.clone(),
                 status,
                 format!("{} ms", attempt.latency_ms),
-                printable(told),
+                told.to_owned(),
             ]
         })
         .collect();
     output::table(["TRY", "AT", "ANSWER", "TOOK", "WHAT CAME"], &rows);
-}
-
-/// What a merchant answered is not ours: it must not speak to the operator's terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{b7}' } else { c }).collect()
 }
 
 async fn replay(args: Replay) -> anyhow::Result<()> {

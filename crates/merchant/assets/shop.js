@@ -4,6 +4,8 @@
 const CART = "cart";
 // What is in an order that is still to be paid; it comes back should the order be cancelled.
 const CART_OF = "cart of ";
+// The order the cart is being paid with.
+const PAYING = "paying";
 const { key, lang, trouble } = document.body.dataset;
 
 const cart = new Map(Object.entries(JSON.parse(sessionStorage.getItem(CART) || "{}")));
@@ -60,6 +62,7 @@ async function createOrder() {
   const told = await answer.json();
   if (!answer.ok) throw new Error(told.message);
   order = told.externalTransactionId;
+  sessionStorage.setItem(PAYING, order);
   return told.referenceNumber;
 }
 
@@ -75,6 +78,10 @@ function startShop() {
     change(add, 1, { name, price: Number(price) });
   });
   showCart();
+  if (!window.Svc) {
+    byId("problem").textContent = trouble;
+    return;
+  }
   window.Svc(key)
     .generateButton({
       createOrder,
@@ -151,9 +158,17 @@ async function renew(main) {
     document.querySelector(part).replaceChildren(...fresh.querySelector(part).childNodes);
   }
   byId("story").hidden = false;
-  const { open, cancelled } = fresh.querySelector("main").dataset;
+  const { open, cancelled, paid } = fresh.querySelector("main").dataset;
   if (open === undefined) delete main.dataset.open;
   if (cancelled !== undefined) reopenCart(main.dataset.order);
+  if (paid !== undefined) emptyCart(main.dataset.order);
+}
+
+/** It is paid, also where no button could tell: the payer came back by a link. */
+function emptyCart(order) {
+  if (sessionStorage.getItem(PAYING) !== order) return;
+  sessionStorage.removeItem(PAYING);
+  sessionStorage.removeItem(CART);
 }
 
 /** Nothing came of the order: what was in it is in the cart again. */
@@ -165,6 +180,10 @@ function reopenCart(order) {
 }
 
 const main = document.querySelector("main");
-if (byId("pay")) startShop();
-else if ("open" in main.dataset) followOrder(main);
-else if ("cancelled" in main.dataset) reopenCart(main.dataset.order);
+if (byId("pay")) {
+  startShop();
+} else {
+  if ("paid" in main.dataset) emptyCart(main.dataset.order);
+  if ("cancelled" in main.dataset) reopenCart(main.dataset.order);
+  if ("open" in main.dataset) followOrder(main);
+}

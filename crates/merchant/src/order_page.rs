@@ -45,6 +45,7 @@ struct OrderPage<'a> {
     story: Vec<HappeningView>,
     /// More may happen, so the page listens.
     open: bool,
+    paid: bool,
     cancelled: bool,
 }
 
@@ -73,26 +74,57 @@ async fn order_page(
         End::Success if value(&query, "status") == "PEN" => End::Pending,
         end => end,
     };
-    let (title, text) = headline(t, known.as_ref(), end);
-    let to_pay = matches!(end, End::Pending) && !known.as_ref().is_some_and(is_settled);
-    let slip = |name| if to_pay { value(&query, name) } else { String::new() };
+    // An address may name no order (spec 4.6), but not one that does not exist.
+    if known.is_none() && !id.is_empty() {
+        return nobodys(&shop, t, &id);
+    }
+    let to_pay = matches!(end, End::Pending) && known.as_ref().is_none_or(is_pending);
+    let (entity, reference) = Some(slip(&query)).filter(|_| to_pay).flatten().unwrap_or_default();
+    let (title, text) = headline(t, known.as_ref(), end, !reference.is_empty());
     let page = OrderPage {
         t,
         title,
         text,
         order: &id,
-        entity: &slip("entity"),
-        reference: &in_threes(&slip("ref")),
+        entity: &entity,
+        reference: &in_threes(&reference),
         amount: known.as_ref().map(|order| money(order.amount)).unwrap_or_default(),
         story: story.into_iter().flatten().map(|happening| view(t, happening)).collect(),
+        paid: known.as_ref().is_some_and(|order| order.status == PaymentStatus::Confirmed),
         cancelled: known.as_ref().is_some_and(|order| order.status == PaymentStatus::Cancelled),
         open: known.is_some_and(|order| !order.is_over()),
     };
     shown(&shop, page.render())
 }
 
-fn is_settled(order: &MerchantOrder) -> bool {
-    order.status != PaymentStatus::Pending
+fn nobodys(shop: &Shop, t: &'static Texts, id: &str) -> Response {
+    let page = OrderPage {
+        t,
+        title: t.unknown,
+        text: t.unknown_text,
+        order: id,
+        entity: "",
+        reference: "",
+        amount: String::new(),
+        story: Vec::new(),
+        open: false,
+        paid: false,
+        cancelled: false,
+    };
+    shown(shop, page.render())
+}
+
+fn is_pending(order: &MerchantOrder) -> bool {
+    order.status == PaymentStatus::Pending
+}
+
+/// Entity and reference as the address has them. Anybody can write an address: only what looks like them is
+/// printed under the shop's name.
+fn slip(query: &str) -> Option<(String, String)> {
+    let (entity, reference) = (value(query, "entity"), value(query, "ref"));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let looks_right = entity.len() == 5 && (9..=15).contains(&reference.len());
+    (looks_right && is_number(&entity) && is_number(&reference)).then_some((entity, reference))
 }
 
 /// The order itself, once it has ended; until then where the payer came from.
@@ -100,6 +132,7 @@ fn headline(
     t: &'static Texts,
     order: Option<&MerchantOrder>,
     end: End,
+    has_reference: bool,
 ) -> (&'static str, &'static str) {
     match (order.map(|order| (order.status, &order.held)), end) {
         (Some((PaymentStatus::Confirmed, None)), _) => (t.success, t.paid_text),
@@ -108,7 +141,9 @@ fn headline(
             (t.cancelled, t.cancelled_text)
         }
         (_, End::Success) => (t.success, t.success_text),
-        (_, End::Pending) => (t.pending, t.pending_text),
+        (_, End::Pending) if has_reference => (t.pending, t.pending_text),
+        // Money may be on its way.
+        (_, End::Pending) => (t.confirming, t.confirming_text),
     }
 }
 
@@ -116,11 +151,8 @@ fn view(t: &'static Texts, Happening { at_ms, what, detail }: Happening) -> Happ
     HappeningView { text: t.happening(&what), what, detail, time: time_in_luanda(at_ms) }
 }
 
-/// As banks print it. It comes from the address: what is no number is shown as it is.
+/// As banks print it.
 fn in_threes(reference: &str) -> String {
-    if !reference.bytes().all(|byte| byte.is_ascii_digit()) {
-        return reference.to_owned();
-    }
     let digits: Vec<char> = reference.chars().collect();
     let groups: Vec<String> = digits.chunks(3).map(|group| group.iter().collect()).collect();
     groups.join(" ")

@@ -24,7 +24,8 @@
         actions.onPopupWindowClosed(() => location.assign("/success?orderId=" + payment.orderId)),
       onPending: async ({ payment }, actions) =>
         actions.onPopupWindowClosed(() =>
-          location.assign("/pending?ref=" + (payment.data.paymentReference ?? ""))),
+          location.assign("/pending?orderId=" + payment.orderId +
+            "&ref=" + payment.data.paymentReference + "&entity=" + payment.data.entity.number)),
       onCancel: async () => location.assign("/cancelled"),
       onError: async (error) => console.error(error.code, error.message),
     })

@@ -58,9 +58,11 @@ Svc("${key() || "pk_test_…"}").generateButton({
     actions.onPopupWindowClosed(() => location.assign("/success?orderId=" + data.payment.orderId));
   },
   onPending: async (data, actions) => {
-    const { paymentReference = "", entity } = data.payment.data;
+    // Without a reference the payment is being confirmed: the page must not ask for it again.
+    const { paymentReference, entity } = data.payment.data;
     actions.onPopupWindowClosed(() =>
-      location.assign("/pending?ref=" + paymentReference + "&entity=" + (entity?.number ?? "")));
+      location.assign("/pending?orderId=" + data.payment.orderId +
+        "&ref=" + paymentReference + "&entity=" + entity.number));
   },
   onCancel: async () => location.assign("/cancelled"),
   onError: async (error) => console.error(error.code, error.message),

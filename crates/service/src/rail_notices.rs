@@ -14,8 +14,11 @@ use serde::Serialize;
 use crate::app::App;
 use crate::http::{ApiError, Exchange, FieldFault, Issue, Reply, read_json_bytes};
 use crate::orders;
-use crate::rails::Rail;
+use crate::rails::{Rail, Signature};
 use crate::store::Received;
+
+/// Of a notice that nobody can read.
+const LOGGED_BYTES_MAX: usize = 2_048;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/rails/{connector}/notify", post(notify))
@@ -47,14 +50,19 @@ async fn receive(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Reply<NoticeReply>, ApiError> {
-    let raw = read_json_bytes(headers, body).await?;
-    // A rail that does not exist looks like one whose signature is wrong.
+    // A rail that does not exist looks like one whose signature is wrong; for neither is a body read that nobody
+    // has signed.
     let Some(Rail::Connector(connector)) = app.rails.named(name).map(|rail| &**rail) else {
         return Err(ApiError::InvalidSignature);
     };
-    let notice = connector.receive(headers, &raw).map_err(|_| ApiError::InvalidSignature)?;
+    let signature = Signature::of(headers).ok_or(ApiError::InvalidSignature)?;
+    let raw = read_json_bytes(headers, body).await?;
+    let notice = connector.receive(&signature, &raw).map_err(|_| ApiError::InvalidSignature)?;
     let notice = notice.ok_or_else(|| {
-        ApiError::InvalidBody(vec![FieldFault::new("body", Issue::NotAJsonObject)])
+        // It may be money: whoever reads the log finds what we were told.
+        let start = String::from_utf8_lossy(&raw[..raw.len().min(LOGGED_BYTES_MAX)]);
+        tracing::error!(rail = name, notice = %start, "a signed notice of a rail cannot be read");
+        ApiError::InvalidBody(vec![FieldFault::new("body", Issue::NotANotice)])
     })?;
     let received = orders::settle(app, notice, &exchange.request_id).await?;
     let outcome = match received {

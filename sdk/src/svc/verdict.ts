@@ -23,8 +23,8 @@ export function verdict(
   if (paymentStatus === "CON") return "approve";
   if (paymentStatus === "CAN") return "cancel";
   if (!gone) return undefined;
-  // What the payer took along can still be paid.
-  if (data.paymentReference || view.screen === "code") return "pending";
+  // What the payer took along, a reference or a code, can still be paid.
+  if (data.expiresAt) return "pending";
   if (MOVING.includes(view.screen)) return waitedEnough ? "pending" : undefined;
   return "cancel";
 }

@@ -71,9 +71,25 @@ fn an_order_page_says_how_the_order_is_without_javascript() {
             assert!(!over.contains("data-open") && !over.contains("123 456 789"), "{over}");
         }
     }
-    // Of an order it does not know it says what the address says, and no story.
-    let text = page("pending", "order_unknown");
+    for place in ["success", "pending", "cancelled"] {
+        let text = page(place, "order_unknown");
+        assert!(text.contains("Order not found") && !text.contains("123 456 789"), "{text}");
+    }
+    // The address may name no order at all.
+    let text = page("pending", "");
     assert!(text.contains("123 456 789") && text.contains(r#"id="story" hidden"#), "{text}");
+}
+
+#[test]
+fn who_has_no_reference_is_not_asked_to_pay() {
+    let shop = TestShop::open();
+    let id = shop.order();
+    for slip in ["", "&ref=&entity=", "&ref=12345&entity=00348", "&ref=Pay%20me&entity=00348"] {
+        let address = format!("GET /pending?lang=en&orderId={id}{slip}");
+        let text = shop.call(&address, &[], b"").text;
+        assert!(text.contains("Do not pay again"), "{slip}: {text}");
+        assert!(!text.contains("Pay with this") && !text.contains("<dl>"), "{slip}: {text}");
+    }
 }
 
 #[test]

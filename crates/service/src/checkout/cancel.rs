@@ -19,7 +19,7 @@ pub(super) async fn cancel(State(app): State<App>, visit: Visit, body: Body) -> 
     let request = Author { actor: Actor::Payer, request_id: visit.exchange.request_id.clone() };
     let reference = &visit.dossier.order.reference_number;
     match orders::cancel(&app, reference, CancelReason::Payer, &request).await {
-        Ok(Cancelling::Waits | Cancelling::Settled(Status::Cancelled)) => see_page(&visit),
+        Ok(Cancelling::Waits | Cancelling::Settled(Status::Cancelled)) => see_page(&visit, ""),
         Ok(Cancelling::Settled(_)) => anew(&app, visit, StatusCode::CONFLICT).await,
         Err(fault) => view::failed(&visit.headers, visit.options.language, &fault.into()),
     }

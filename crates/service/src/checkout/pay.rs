@@ -22,7 +22,7 @@ pub(super) async fn pay(State(app): State<App>, visit: Visit, body: Body) -> Res
     let choice = match choose(&form) {
         Ok(choice) => choice,
         Err(Unfit::Phone) => {
-            let typed = Typed { phone: form.value("phone"), phone_error: true };
+            let typed = Typed { phone: form.value("phone"), phone_error: true, stale: false };
             return render(&app, &visit, StatusCode::UNPROCESSABLE_ENTITY, &typed);
         }
         Err(Unfit::Method) => {
@@ -32,7 +32,7 @@ pub(super) async fn pay(State(app): State<App>, visit: Visit, body: Body) -> Res
     let request = Author { actor: Actor::Payer, request_id: visit.exchange.request_id.clone() };
     let reference = &visit.dossier.order.reference_number;
     match orders::pay(&app, reference, &choice, &request).await {
-        Ok(_) => see_page(&visit),
+        Ok(_) => see_page(&visit, choice.method().code()),
         Err(PayError::Refused(_)) => anew(&app, visit, StatusCode::CONFLICT).await,
         Err(PayError::NotOffered) => {
             render(&app, &visit, StatusCode::UNPROCESSABLE_ENTITY, &Typed::default())
@@ -51,6 +51,19 @@ pub(super) struct Form {
 
 impl Form {
     pub(super) async fn read(app: &App, visit: &Visit, body: Body) -> Result<Self, Box<Response>> {
+        let form = Self::read_of_any_age(app, visit, body).await?;
+        if form.session.has_ended(app.clock.now()) {
+            return Err(Box::new(form.stale(app, visit)));
+        }
+        Ok(form)
+    }
+
+    /// A page that was hidden for an hour still says that it is left.
+    pub(super) async fn read_of_any_age(
+        app: &App,
+        visit: &Visit,
+        body: Body,
+    ) -> Result<Self, Box<Response>> {
         let pairs = read_form(&visit.headers, body)
             .await
             .map_err(|fault| Box::new(fault.into_response()))?;
@@ -61,20 +74,25 @@ impl Form {
         if let Err(limited) = app.limits.checkout_poll(reference) {
             return Err(Box::new(too_many(&visit.headers, visit.options.language, limited)));
         }
-        let token = value(&pairs, "session");
-        match Session::check(&app.keys, token, reference, app.clock.now()) {
+        match Session::of(&app.keys, value(&pairs, "session"), reference) {
             Some(session) => Ok(Self { session, pairs }),
-            // The page that comes back has a new session: the payer presses once more.
-            None => {
-                let typed = Typed { phone: value(&pairs, "phone"), phone_error: false };
-                Err(Box::new(render(app, visit, StatusCode::UNAUTHORIZED, &typed)))
-            }
+            None => Err(Box::new(stale(app, visit, value(&pairs, "phone")))),
         }
+    }
+
+    fn stale(&self, app: &App, visit: &Visit) -> Response {
+        stale(app, visit, self.value("phone"))
     }
 
     pub(super) fn value(&self, name: &str) -> &str {
         value(&self.pairs, name)
     }
+}
+
+/// The page that comes back has a new session: the payer presses once more.
+fn stale(app: &App, visit: &Visit, phone: &str) -> Response {
+    let typed = Typed { phone, phone_error: false, stale: true };
+    render(app, visit, StatusCode::UNAUTHORIZED, &typed)
 }
 
 fn value<'a>(pairs: &'a [(String, String)], name: &str) -> &'a str {
@@ -103,9 +121,9 @@ fn choose(form: &Form) -> Result<Choice, Unfit> {
 }
 
 /// A reload of what comes next must not send the form again.
-pub(super) fn see_page(visit: &Visit) -> Response {
+pub(super) fn see_page(visit: &Visit, view: &str) -> Response {
     let reference = visit.dossier.order.reference_number.as_str();
-    let target = format!("/checkout/{reference}?{}", visit.options.query(""));
+    let target = format!("/checkout/{reference}?{}", visit.options.query(view));
     let mut response = StatusCode::SEE_OTHER.into_response();
     if let Ok(target) = HeaderValue::from_str(&target) {
         response.headers_mut().insert(header::LOCATION, target);

@@ -48,7 +48,7 @@ pub(super) async fn seen(app: &App, visit: &Visit, alive: bool) -> Result<(), Ap
 
 /// POST /checkout/{referenceNumber}/left: sent by the page as it goes.
 pub(super) async fn left(State(app): State<App>, visit: Visit, body: Body) -> Response {
-    if let Err(refused) = Form::read(&app, &visit, body).await {
+    if let Err(refused) = Form::read_of_any_age(&app, &visit, body).await {
         return *refused;
     }
     let (reference, nonce) = (&visit.dossier.order.reference_number, &visit.options.nonce);

@@ -65,21 +65,32 @@ pub(super) fn screen<'a>(dossier: &'a Dossier, view: &str, now: Timestamp) -> Sc
         "phone" => return Screen::Phone,
         _ => {}
     }
+    // Whoever asks for what they have, sees it, whatever they tried since.
+    if let Some(wanted) = PaymentMethod::from_code(view).and_then(|own| dossier.live(own, now)) {
+        return payable(wanted);
+    }
     match dossier.attempts.last() {
-        Some(last) if last.state == AttemptState::Issued && now < last.deadline => {
-            match last.instrument.method() {
-                PaymentMethod::BankReference => Screen::Reference(last),
-                PaymentMethod::Direct | PaymentMethod::ExpressWallet => Screen::Code(last),
-            }
-        }
         Some(last) if matches!(last.state, AttemptState::Rejected | AttemptState::TimedOut) => {
             match &last.reason {
                 Some(reason) if reason.is_outage() => Screen::Down,
                 _ => Screen::Refused(last),
             }
         }
-        _ => Screen::Choose,
+        Some(last) if is_expired_code(last) => Screen::Refused(last),
+        _ => dossier.newest_live(now).map_or(Screen::Choose, payable),
     }
+}
+
+fn payable(live: &PaymentAttempt) -> Screen<'_> {
+    match live.instrument.method() {
+        PaymentMethod::BankReference => Screen::Reference(live),
+        PaymentMethod::Direct | PaymentMethod::ExpressWallet => Screen::Code(live),
+    }
+}
+
+/// A reference's time is its order's; a code ends before.
+pub(super) fn is_expired_code(attempt: &PaymentAttempt) -> bool {
+    attempt.state == AttemptState::Expired && attempt.instrument.method() == PaymentMethod::Direct
 }
 
 /// Whether it was time that ended the order.

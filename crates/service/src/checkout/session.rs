@@ -51,6 +51,15 @@ impl Session {
         reference: &ReferenceNumber,
         now: Timestamp,
     ) -> Option<Self> {
+        Self::of(keys, token, reference).filter(|session| !session.has_ended(now))
+    }
+
+    pub(super) fn has_ended(&self, now: Timestamp) -> bool {
+        now.as_second() >= self.until_s
+    }
+
+    /// The same, however old it is.
+    pub(super) fn of(keys: &Keys, token: &str, reference: &ReferenceNumber) -> Option<Self> {
         let (text, signature) = token.split_once('.')?;
         let text = URL_SAFE_NO_PAD.decode(text).ok()?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
@@ -58,7 +67,7 @@ impl Session {
             return None;
         }
         let session = Self::read(std::str::from_utf8(&text).ok()?)?;
-        (session.reference == *reference && now.as_second() < session.until_s).then_some(session)
+        (session.reference == *reference).then_some(session)
     }
 
     fn read(text: &str) -> Option<Self> {

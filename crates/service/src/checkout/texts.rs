@@ -83,6 +83,14 @@ pub(super) struct Texts {
     pub not_found_text: &'static str,
     pub too_many_title: &'static str,
     pub too_many_text: &'static str,
+    pub returned_text: &'static str,
+    pub held_text: &'static str,
+    pub cancelling: &'static str,
+    pub cancelling_text: &'static str,
+    pub stale: &'static str,
+    pub unpaid_reference: &'static str,
+    pub bank_silent: &'static str,
+    pub code_expired: &'static str,
 }
 
 impl Texts {
@@ -173,6 +181,14 @@ const PT: Texts = Texts {
     not_found_text: "Este endereço de pagamento não existe ou já não é válido. Volte à loja e tente de novo.",
     too_many_title: "Demasiados pedidos",
     too_many_text: "Aguarde um momento e tente de novo.",
+    returned_text: "Recebemos dinheiro que não serviu para esta encomenda, e será devolvido. Guarde o número da operação.",
+    held_text: "O valor recebido não é o pedido. Uma pessoa vai ver o que se passou: guarde o número da operação.",
+    cancelling: "A cancelar",
+    cancelling_text: "Recuse ou ignore o pedido na app. Se o autorizar, o pagamento vale.",
+    stale: "A página esteve parada e nada foi enviado. Tente outra vez.",
+    unpaid_reference: "Tem a referência {reference} por pagar. Se pagar de outro modo, não a pague.",
+    bank_silent: "O banco não respondeu a tempo. Tente de novo",
+    code_expired: "O código expirou. Nada foi pago com ele",
 };
 
 const EN: Texts = Texts {
@@ -253,6 +269,14 @@ const EN: Texts = Texts {
     not_found_text: "This payment address does not exist or is no longer valid. Go back to the shop and try again.",
     too_many_title: "Too many requests",
     too_many_text: "Wait a moment and try again.",
+    returned_text: "We received money that did not fit this order, and it will be returned. Keep the operation number.",
+    held_text: "The amount that arrived is not the one asked for. A person will look into it: keep the operation number.",
+    cancelling: "Cancelling",
+    cancelling_text: "Refuse or ignore the request in the app. If you approve it, the payment counts.",
+    stale: "The page had been idle and nothing was sent. Try again.",
+    unpaid_reference: "You have reference {reference} still to pay. If you pay another way, do not pay it.",
+    bank_silent: "The bank did not answer in time. Try again",
+    code_expired: "The code has expired. Nothing was paid with it",
 };
 
 const FR: Texts = Texts {
@@ -333,4 +357,12 @@ const FR: Texts = Texts {
     not_found_text: "Cette adresse de paiement n'existe pas ou n'est plus valable. Retournez à la boutique et réessayez.",
     too_many_title: "Trop de demandes",
     too_many_text: "Attendez un instant et réessayez.",
+    returned_text: "Nous avons reçu de l'argent qui ne convenait pas à cette commande ; il sera rendu. Gardez le numéro d'opération.",
+    held_text: "Le montant reçu n'est pas celui demandé. Une personne va vérifier : gardez le numéro d'opération.",
+    cancelling: "Annulation en cours",
+    cancelling_text: "Refusez ou ignorez la demande dans l'app. Si vous l'autorisez, le paiement compte.",
+    stale: "La page est restée inactive et rien n'a été envoyé. Réessayez.",
+    unpaid_reference: "Vous avez la référence {reference} à payer. Si vous payez autrement, ne la payez pas.",
+    bank_silent: "La banque n'a pas répondu à temps. Réessayez",
+    code_expired: "Le code a expiré. Rien n'a été payé avec lui",
 };

@@ -8,7 +8,7 @@ use serde_json::json;
 use url::Url;
 
 use super::assets::{css_url, js_url};
-use super::screen::{Screen, screen, version};
+use super::screen::{Screen, is_expired_code, screen, version};
 use super::session::Session;
 use super::texts::Texts;
 use super::visit::Visit;
@@ -50,7 +50,14 @@ struct Page<'a> {
     other_url: String,
     retry_url: String,
     can_cancel: bool,
-    cancel_requested: bool,
+    /// The payer has asked for it, and a payment in progress may still win.
+    cancelling: bool,
+    /// The page had been open for too long when the payer pressed.
+    stale: bool,
+    /// Money came that is not the amount, and waits for a person.
+    held: bool,
+    /// A reference that can be paid beside what this screen offers.
+    unpaid_reference: String,
     phone_value: &'a str,
     phone_error: bool,
     phone_masked: &'a str,
@@ -100,6 +107,8 @@ struct NotFound {
 pub(super) struct Typed<'a> {
     pub phone: &'a str,
     pub phone_error: bool,
+    /// Nothing was done with it: the page was too old.
+    pub stale: bool,
 }
 
 /// The page of this order as it is now.
@@ -203,13 +212,16 @@ impl<'a> Builder<'a> {
             other_url: self.other_url(),
             retry_url: self.retry_url(),
             can_cancel: self.can_cancel(),
-            cancel_requested: dossier.cancel_requested.is_some(),
+            cancelling: dossier.cancel_requested.is_some() && order.status == Status::Pending,
+            stale: typed.stale,
+            held: dossier.is_held(),
+            unpaid_reference: self.unpaid_reference(),
             phone_value: typed.phone,
             phone_error: typed.phone_error,
             phone_masked: attempt.map_or("", phone_masked),
             wait_left_now: t.wait_left.replace("{s}", &seconds_left.to_string()),
             seconds_left: seconds_left.to_string(),
-            reason: reason(t, attempt.and_then(|attempt| attempt.reason.as_ref())),
+            reason: attempt.map_or("", |attempt| reason(t, attempt)),
             entity: bank.map_or("", |bank| bank.entity()),
             reference_spaced: bank.map(|bank| bank.spaced()).unwrap_or_default(),
             reference_digits: bank.map_or("", |bank| bank.number()),
@@ -332,13 +344,39 @@ impl<'a> Builder<'a> {
         text.replace("{date}", &date.unwrap_or_default())
     }
 
-    /// Only who has a reference is told not to pay it.
+    /// Whoever is about to pay otherwise must not pay it as well.
+    fn unpaid_reference(&self) -> String {
+        let offers_another = matches!(
+            self.shown,
+            Screen::Choose
+                | Screen::Phone
+                | Screen::Waiting(_)
+                | Screen::Code(_)
+                | Screen::Refused(_)
+        );
+        let live = self.visit.dossier.live(PaymentMethod::BankReference, self.now);
+        match live.filter(|_| offers_another).map(|attempt| &attempt.instrument) {
+            Some(Instrument::Reference(Some(bank))) => {
+                self.t.unpaid_reference.replace("{reference}", &bank.spaced())
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// Only who has a reference is told not to pay it, and who has paid what happens to the money.
     fn ended_text(&self) -> &'static str {
+        let attempts = &self.visit.dossier.attempts;
+        let paid = |attempt: &PaymentAttempt| {
+            matches!(attempt.state, AttemptState::Held | AttemptState::Accepted)
+        };
         let reference =
             |attempt: &PaymentAttempt| attempt.instrument.method() == PaymentMethod::BankReference;
-        match self.visit.dossier.attempts.iter().any(reference) {
-            true => self.t.expired_text,
-            false => self.t.cancelled_text,
+        if attempts.iter().any(paid) {
+            self.t.returned_text
+        } else if attempts.iter().any(reference) {
+            self.t.expired_text
+        } else {
+            self.t.cancelled_text
         }
     }
 
@@ -373,13 +411,17 @@ fn phone_masked(attempt: &PaymentAttempt) -> &str {
     }
 }
 
-fn reason(t: &'static Texts, reason: Option<&Reason>) -> &'static str {
-    match reason {
+fn reason(t: &'static Texts, attempt: &PaymentAttempt) -> &'static str {
+    if is_expired_code(attempt) {
+        return t.code_expired;
+    }
+    match &attempt.reason {
         Some(Reason::PayerRefused) => t.refused_payer,
         Some(Reason::InsufficientFunds) => t.funds,
         Some(Reason::Limit) => t.limit,
         Some(Reason::IssuerRefused) => t.refused_bank,
-        Some(Reason::Timeout) => t.timeout,
+        Some(Reason::Timeout) if attempt.state == AttemptState::TimedOut => t.timeout,
+        Some(Reason::Timeout) => t.bank_silent,
         Some(Reason::InvalidPhone | Reason::NotEnrolled) => t.phone_hint,
         Some(Reason::RailDown | Reason::Config) => t.down_text,
         Some(Reason::Other(_)) | None => t.refused_other,
@@ -395,21 +437,25 @@ fn paid_method(dossier: &Dossier) -> PaymentMethod {
 pub(super) fn payment(dossier: &Dossier, now: Timestamp) -> String {
     let order = &dossier.order;
     let reference = dossier.live(PaymentMethod::BankReference, now);
+    let code = dossier.live(PaymentMethod::Direct, now);
     let accepted = dossier.attempts.iter().find(|attempt| attempt.state == AttemptState::Accepted);
-    let told = accepted.or(reference);
+    let told = accepted.or(reference).or(code);
     let method = told
         .or(dossier.attempts.last())
         .map_or(PaymentMethod::Direct, |attempt| attempt.instrument.method());
     // Pages of merchants read these paths whatever was pending.
-    let nothing = || json!({ "paymentReference": "", "entity": { "number": "", "name": "" } });
-    let data = told.map_or_else(nothing, |attempt| match &attempt.instrument {
-        Instrument::Reference(Some(bank)) => json!({
-            "paymentReference": bank.number(),
-            "entity": { "number": bank.entity(), "name": "" },
-            "expiresAt": attempt.deadline.to_string(),
-        }),
-        _ => nothing(),
-    });
+    let mut data = json!({ "paymentReference": "", "entity": { "number": "", "name": "" } });
+    match told.map(|attempt| (&attempt.instrument, attempt.deadline)) {
+        Some((Instrument::Reference(Some(bank)), deadline)) => {
+            data["paymentReference"] = bank.number().into();
+            data["entity"]["number"] = bank.entity().into();
+            data["expiresAt"] = deadline.to_string().into();
+        }
+        Some((Instrument::Code(Some(_)), deadline)) => {
+            data["expiresAt"] = deadline.to_string().into();
+        }
+        _ => {}
+    }
     json!({
         "orderId": order.external_transaction_id.as_str(),
         "externalTransactionId": order.external_transaction_id.as_str(),

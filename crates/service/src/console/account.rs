@@ -80,8 +80,8 @@ pub(super) async fn change_password(
     if let Some(fault) = present_fault(&app, &viewer, &form).await {
         return Ok(page(&app, &viewer, &headers, fault, None));
     }
-    let hash = password::hash(&app, form.value("password").to_owned().into()).await;
-    change(&app, &viewer, PersonChange::Password(hash)).await
+    let hash = password::hash(&app, form.value("password").to_owned().into()).await?;
+    change(&app, &viewer, &headers, PersonChange::Password(hash)).await
 }
 
 /// What is wrong with the present password: a page left open is no proof of who sits before it.
@@ -108,7 +108,7 @@ pub(super) async fn change_totp(
         return Ok(page(&app, &viewer, &headers, fault, seed));
     }
     if form.value("change") == "off" {
-        return change(&app, &viewer, PersonChange::Totp(None)).await;
+        return change(&app, &viewer, &headers, PersonChange::Totp(None)).await;
     }
     let (sealed, seed) = offered.zip(seed).ok_or(Refusal::BadForm)?;
     let step = totp::step_of(&seed, form.value("code"), app.clock.machine_now());
@@ -117,12 +117,21 @@ pub(super) async fn change_totp(
     };
     // It proved the phone; whoever looked on cannot sign in with it.
     app.store.use_totp_step(viewer.person.id, step).await?;
-    change(&app, &viewer, PersonChange::Totp(Some(sealed))).await
+    change(&app, &viewer, &headers, PersonChange::Totp(Some(sealed))).await
 }
 
 /// Every session of theirs ends with the change; this browser gets a new one.
-async fn change(app: &App, viewer: &Viewer, change: PersonChange) -> Result<Response, Refusal> {
-    app.store.change_person(&viewer.person, change, app.clock.now(), &viewer.author()).await?;
+async fn change(
+    app: &App,
+    viewer: &Viewer,
+    headers: &HeaderMap,
+    change: PersonChange,
+) -> Result<Response, Refusal> {
+    // Somebody else may have changed the password while this one was checked.
+    let (at, by) = (app.clock.now(), viewer.author());
+    if !app.store.change_own(&viewer.person, change, at, &by).await? {
+        return Ok(page(app, viewer, headers, "wrong", None));
+    }
     let cookie = open_session(app, &viewer.person, &viewer.exchange.request_id).await?;
     Ok(([(header::SET_COOKIE, cookie)], done("/console/account", "changed")).into_response())
 }

@@ -9,12 +9,11 @@ use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Room, done, respond};
 use super::links::Link;
 use crate::app::App;
-use crate::domain::Permission;
+use crate::domain::{Label, Permission};
 use crate::orders::{self, Resolution, ResolveError};
 use crate::store::{ExceptionFilter, Resolved};
 
 const PAGE_ROWS: usize = 50;
-const REASON_CHARS_MAX: usize = 500;
 
 #[derive(Template)]
 #[template(path = "console/exceptions.html")]
@@ -99,11 +98,8 @@ pub(super) async fn resolve(
         "dismiss" => Resolution::Dismiss,
         _ => return Err(Refusal::BadForm),
     };
-    let why = form.value("reason").trim();
-    if why.is_empty() || why.chars().count() > REASON_CHARS_MAX {
-        return Err(Refusal::BadForm);
-    }
-    match orders::resolve(&app, id.number()?, resolution, &viewer.author(), why).await {
+    let why = Label::parse(form.value("reason").trim()).map_err(|_| Refusal::BadForm)?;
+    match orders::resolve(&app, id.number()?, resolution, &viewer.author(), why.as_str()).await {
         Ok(_) => Ok(done("/console/exceptions", "resolved")),
         Err(ResolveError::NotFound(_)) => Err(Refusal::NotFound),
         Err(ResolveError::Store(fault)) => Err(fault.into()),

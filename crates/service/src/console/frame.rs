@@ -153,7 +153,7 @@ pub(super) enum Refusal {
     /// Nothing was done, for this reason.
     Conflict(String),
     Unavailable(String),
-    Broken,
+    Broken(String),
 }
 
 impl From<StoreError> for Refusal {
@@ -165,7 +165,7 @@ impl From<StoreError> for Refusal {
             StoreError::Unknown(_) => Self::NotFound,
             StoreError::Taken(what) => Self::Conflict(format!("{what} exists already")),
             StoreError::Refused(why) => Self::Conflict(why),
-            StoreError::Corrupt(_) => Self::Broken,
+            StoreError::Corrupt(what) => Self::Broken(what),
         }
     }
 }
@@ -217,7 +217,8 @@ fn refused(app: &App, refusal: &Refusal, headers: &HeaderMap, request_id: String
             tracing::error!(request_id, reason, "a page of the console failed");
             (StatusCode::SERVICE_UNAVAILABLE, t.unavailable, t.unavailable_text.to_owned())
         }
-        Refusal::Broken => {
+        Refusal::Broken(what) => {
+            tracing::error!(request_id, what, "a page of the console failed");
             (StatusCode::INTERNAL_SERVER_ERROR, t.unavailable, t.unavailable_text.to_owned())
         }
     };

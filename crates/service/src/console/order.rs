@@ -138,10 +138,12 @@ pub(super) async fn simulate(
     let at = app.clock.now();
     let (by, outcome) = (viewer.author(), form.value("outcome"));
     let request_id = viewer.exchange.request_id.clone();
-    sandbox::simulate_by_hand(&app, dossier.order, outcome, request_id)
-        .await
-        .map_err(|_| Refusal::BadForm)?;
+    let simulate = sandbox::outcome_of(outcome).map_err(|_| Refusal::BadForm)?;
+    // First who did it: what comes of it is told by others.
     app.store.note(at, &by, "order.simulate", &reference, outcome).await?;
+    sandbox::act(&app, dossier.order, simulate, request_id)
+        .await
+        .map_err(|fault| Refusal::Unavailable(format!("{fault:?}")))?;
     Ok(done(&format!("/console/orders/{reference}"), "simulated"))
 }
 

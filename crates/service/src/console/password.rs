@@ -7,6 +7,7 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Semaphore;
 
+use super::frame::Refusal;
 use crate::app::App;
 
 pub(super) const CHARS_MIN: usize = 12;
@@ -20,10 +21,10 @@ fn argon2() -> Argon2<'static> {
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
 }
 
-pub(super) async fn hash(app: &App, password: SecretString) -> String {
+pub(super) async fn hash(app: &App, password: SecretString) -> Result<String, Refusal> {
     let salt = SaltString::encode_b64(&app.random.bytes::<16>()).expect("16 bytes are a salt");
     let work = move || hashed(&password, &salt);
-    alone(work).await.unwrap_or_default()
+    alone(work).await.ok_or_else(|| Refusal::Broken("a password could not be hashed".into()))
 }
 
 /// Whether it is the right one. Without a hash to compare with, the work is done all the same.

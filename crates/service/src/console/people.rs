@@ -39,36 +39,51 @@ pub async fn invite(
     if !app.store.create_person(login, partner, role, at, by).await? {
         return Err(StoreError::Taken("a person with this login"));
     }
-    link(app, login, InvitationKind::Welcome, INVITATION_LIFE, "/console/welcome/").await
+    link(app, login, &WELCOME, by).await
 }
 
 /// A new link for somebody who lost theirs, or their password.
-pub async fn invite_again(app: &App, login: &Login) -> Result<Invited, StoreError> {
+pub async fn invite_again(app: &App, login: &Login, by: &Author) -> Result<Invited, StoreError> {
     let person = app.store.person_by_login(login).await?;
     if person.is_some_and(|person| person.disabled_at.is_some()) {
         let why = format!("{} is disabled: enable them first", login.as_str());
         return Err(StoreError::Refused(why));
     }
-    link(app, login, InvitationKind::Welcome, INVITATION_LIFE, "/console/welcome/").await
+    link(app, login, &WELCOME, by).await
 }
 
 /// A link that signs somebody in as it is, for the demo of a sandbox.
-pub async fn entry(app: &App, login: &Login) -> Result<Invited, StoreError> {
-    link(app, login, InvitationKind::Entry, ENTRY_LIFE, "/console/enter/").await
+pub async fn entry(app: &App, login: &Login, by: &Author) -> Result<Invited, StoreError> {
+    link(app, login, &ENTRY, by).await
 }
+
+/// What a link is for, how long it lasts, and where it leads.
+struct LinkTerms {
+    kind: InvitationKind,
+    life: SignedDuration,
+    path: &'static str,
+}
+
+const WELCOME: LinkTerms = LinkTerms {
+    kind: InvitationKind::Welcome,
+    life: INVITATION_LIFE,
+    path: "/console/welcome/",
+};
+const ENTRY: LinkTerms =
+    LinkTerms { kind: InvitationKind::Entry, life: ENTRY_LIFE, path: "/console/enter/" };
 
 async fn link(
     app: &App,
     login: &Login,
-    kind: InvitationKind,
-    life: SignedDuration,
-    path: &str,
+    terms: &LinkTerms,
+    by: &Author,
 ) -> Result<Invited, StoreError> {
+    let &LinkTerms { kind, life, path } = terms;
     let person = app.store.person_by_login(login).await?.ok_or(StoreError::Unknown("the login"))?;
     let token = URL_SAFE_NO_PAD.encode(app.random.bytes::<32>());
     let expires_at = app.clock.machine_now().saturating_add(life).unwrap_or(Timestamp::MAX);
     let invitation = NewInvitation { token_hash: app.keys.hash(&token), kind, expires_at };
-    app.store.invite(person.id, invitation).await?;
+    app.store.invite(&person, invitation, app.clock.now(), by).await?;
     Ok(Invited { login: person.login, path: format!("{path}{token}").into() })
 }
 
@@ -176,10 +191,8 @@ pub(super) async fn change(
         "enable" => PersonChange::Enable,
         "totp_off" => PersonChange::Totp(None),
         "invite" => {
-            let login = Login::parse(&person.login).map_err(|_| Refusal::Broken)?;
-            let invited = invite_again(&app, &login).await?;
-            let at = app.clock.now();
-            app.store.note(at, &viewer.author(), "person.invite", &person.login, "").await?;
+            let login = Login::parse(&person.login).map_err(|fault| Refusal::Broken(fault.to_string()))?;
+            let invited = invite_again(&app, &login, &viewer.author()).await?;
             return page(&app, &viewer, &headers, Some(invited)).await;
         }
         _ => return Err(Refusal::BadForm),

@@ -100,7 +100,8 @@ async fn verified(
     if app.limits.code(person.id).is_err() {
         return Ok(None);
     }
-    let seed = super::account::seed(app, sealed).ok_or(Refusal::Broken)?;
+    let seed = super::account::seed(app, sealed)
+        .ok_or_else(|| Refusal::Broken("a seed of codes cannot be opened".into()))?;
     let step = totp::step_of(&seed, form.value("code"), app.clock.machine_now());
     match step {
         Some(step) if app.store.use_totp_step(person.id, step).await? => Ok(Some(person)),
@@ -160,7 +161,7 @@ pub(super) async fn welcome(
     if let Some(fault) = password_fault(form.value("password"), form.value("again")) {
         return Ok(welcome_page(&app, &headers, &person, fault));
     }
-    let hash = password::hash(&app, form.value("password").to_owned().into()).await;
+    let hash = password::hash(&app, form.value("password").to_owned().into()).await?;
     let by = Author { actor: person.actor(), request_id: exchange.request_id.clone() };
     let used = app.keys.hash(&token);
     if !app.store.welcome(used, &person, hash, app.clock.machine_now(), &by).await? {

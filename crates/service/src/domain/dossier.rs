@@ -62,7 +62,7 @@ pub enum Deadline {
 pub enum Leaving {
     /// Nothing was begun that could still be paid.
     GiveUp,
-    /// A code may be approved in the wallet until then: look again.
+    /// A push may be answered, or a code approved in the wallet, until then: look again.
     Wait { until: Timestamp },
     /// A reference the payer may have written down, money that may be moving: its own time ends it.
     Stay,
@@ -130,6 +130,13 @@ impl Dossier {
         })
     }
 
+    /// The newest of what the payer was given and can pay now.
+    pub fn newest_live(&self, now: Timestamp) -> Option<&PaymentAttempt> {
+        self.attempts
+            .iter()
+            .rfind(|attempt| attempt.state == AttemptState::Issued && now < attempt.deadline)
+    }
+
     /// What can be paid at a rail although nobody asks us.
     pub fn issued(&self) -> impl Iterator<Item = &PaymentAttempt> {
         self.attempts.iter().filter(|attempt| attempt.state == AttemptState::Issued)
@@ -140,8 +147,13 @@ impl Dossier {
         let reference =
             |attempt: &PaymentAttempt| attempt.instrument.method() == PaymentMethod::BankReference;
         let settled = self.order.status != Status::Pending;
-        if settled || self.in_flight().is_some() || self.is_held() || self.issued().any(reference) {
+        if settled || self.is_held() || self.issued().any(reference) {
             return Leaving::Stay;
+        }
+        if let Some(attempt) = self.in_flight() {
+            let answered_by = attempt.deadline;
+            let patience = now.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX);
+            return Leaving::Wait { until: if now < answered_by { answered_by } else { patience } };
         }
         // A code past its deadline is one whose rail is being asked.
         match self.issued().map(|code| code.deadline.max(now)).max() {

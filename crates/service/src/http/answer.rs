@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, Response, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, header};
 use axum::response::IntoResponse;
 use serde::Serialize;
 use tower::ServiceExt;
@@ -125,7 +125,7 @@ pub(crate) async fn answer(
             request_id: request_id.clone(),
             at: app.clock.now(),
             partner: traced.partner,
-            method: method.to_string(),
+            method: word_of(&method).to_owned(),
             path: ROUTES[route].to_owned(),
             status,
             error: word.map(str::to_owned),
@@ -141,6 +141,20 @@ pub(crate) async fn answer(
         "request answered"
     );
     response
+}
+
+/// What a caller may write as its method is as long as its head.
+fn word_of(method: &Method) -> &str {
+    const KNOWN: [Method; 7] = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+    ];
+    if KNOWN.contains(method) { method.as_str() } else { "OTHER" }
 }
 
 /// The spec's error shape in the reader's language.

@@ -42,6 +42,7 @@ pub(crate) enum Issue {
     NotACursor,
     NotUtf8,
     ByteOrderMark,
+    NotANotice,
 }
 
 impl Issue {
@@ -49,7 +50,7 @@ impl Issue {
         match self {
             Self::Required => "required",
             Self::NotJson | Self::NotUtf8 | Self::ByteOrderMark => "not_json",
-            Self::NotAnObject | Self::NotAJsonObject => "not_an_object",
+            Self::NotAnObject | Self::NotAJsonObject | Self::NotANotice => "not_an_object",
             Self::NotAString | Self::NotStringified => "not_a_string",
             Self::NotAnInteger => "not_an_integer",
             Self::Duplicate => "duplicate",
@@ -164,6 +165,11 @@ impl Issue {
                 "tem de ser o nextCursor de uma resposta anterior",
                 "must be the nextCursor of an earlier answer",
                 "doit être le nextCursor d'une réponse précédente",
+            ],
+            Self::NotANotice => [
+                "não é uma notificação como a documentação a descreve: verifique kind, amount, railPaymentId e attemptId (ou entity e reference)",
+                "is not a notice as documented: check kind, amount, railPaymentId and attemptId (or entity and reference)",
+                "n'est pas une notification telle que documentée : vérifiez kind, amount, railPaymentId et attemptId (ou entity et reference)",
             ],
             Self::NotUtf8 => ["não está em UTF-8", "is not in UTF-8", "n'est pas en UTF-8"],
             Self::ByteOrderMark => [

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::CONTENT_TYPE;
 use hyper::{Method, Request};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
@@ -187,14 +187,12 @@ impl Connector {
     }
 
     /// A notice of this connector, if its signature is right; then `None` if it makes no sense.
-    pub fn receive(&self, headers: &HeaderMap, raw: &[u8]) -> Result<Option<Notice>, NotAuthentic> {
-        let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-        let given = Signature {
-            id: text("webhook-id").ok_or(NotAuthentic)?,
-            timestamp: text("webhook-timestamp").ok_or(NotAuthentic)?,
-            signature: text("webhook-signature").ok_or(NotAuthentic)?,
-        };
-        verify(self.secret.expose_secret(), &given, raw)?;
+    pub fn receive(
+        &self,
+        given: &Signature<'_>,
+        raw: &[u8],
+    ) -> Result<Option<Notice>, NotAuthentic> {
+        verify(self.secret.expose_secret(), given, raw)?;
         Ok(notice(&self.name, raw))
     }
 

@@ -19,7 +19,7 @@ use crate::domain::{
 
 pub use connector::{Connector, ConnectorError};
 pub use simulator::{Simulator, payment_id};
-pub use wire::{DayStatement, NotAuthentic};
+pub use wire::{DayStatement, NotAuthentic, Signature};
 
 /// What a rail can do.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 //!
 //! Both directions are signed as Standard Webhooks are, with a secret of the connector's own.
 
+use hyper::header::{HeaderMap, HeaderValue};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -285,10 +286,21 @@ fn amount(written: Option<&RawValue>) -> Option<Centimos> {
 }
 
 /// The three headers of a signed message.
-pub(super) struct Signature<'a> {
-    pub id: &'a str,
-    pub timestamp: &'a str,
-    pub signature: &'a str,
+pub struct Signature<'a> {
+    id: &'a str,
+    timestamp: &'a str,
+    signature: &'a str,
+}
+
+impl<'a> Signature<'a> {
+    pub fn of(headers: &'a HeaderMap) -> Option<Self> {
+        let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        Some(Self {
+            id: text("webhook-id")?,
+            timestamp: text("webhook-timestamp")?,
+            signature: text("webhook-signature")?,
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -12,7 +12,7 @@ use crate::domain::{
     PaymentAttempt, PhoneNumber, Reason, ReferenceNumber, Word,
 };
 use crate::http::{
-    ApiError, Body, Caller, Envelope, ErrorReply, Exchange, FieldFault, Issue, OrderData, Reply,
+    ApiError, Body, Caller, Envelope, ErrorReply, Exchange, Issue, OrderData, Reply,
     field,
 };
 use crate::orders::{self, Choice, PayError};
@@ -40,7 +40,7 @@ pub(crate) struct SimulateRequest {
 }
 
 #[derive(Clone, Copy)]
-enum SimulatedOutcome {
+pub(crate) enum SimulatedOutcome {
     Confirm,
     Decline,
     Cancel,
@@ -83,19 +83,7 @@ pub(super) async fn simulate(
     Ok(Reply::ok(order.ok_or(ApiError::OrderNotFound)?.into()))
 }
 
-/// The same by hand, in the console: the outcome by its word.
-pub(crate) async fn simulate_by_hand(
-    app: &App,
-    order: Order,
-    outcome: &str,
-    request_id: String,
-) -> Result<(), ApiError> {
-    let outcome = outcome_of(outcome)
-        .map_err(|issue| ApiError::InvalidBody(vec![FieldFault::new("outcome", issue)]))?;
-    act(app, order, outcome, request_id).await
-}
-
-async fn act(
+pub(crate) async fn act(
     app: &App,
     order: Order,
     outcome: SimulatedOutcome,
@@ -193,7 +181,7 @@ fn parse(
     }
 }
 
-fn outcome_of(word: &str) -> Result<SimulatedOutcome, Issue> {
+pub(crate) fn outcome_of(word: &str) -> Result<SimulatedOutcome, Issue> {
     match word {
         "confirm" => Ok(SimulatedOutcome::Confirm),
         "decline" => Ok(SimulatedOutcome::Decline),

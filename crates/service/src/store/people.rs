@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::audit::audited;
-use super::portable::{Cells, Statement, values};
+use super::portable::{Cells, Statement, Value, values};
 use super::{Result, Store, StoreError};
 use crate::domain::{Actor, Author, Login, PartnerId, Role};
 
@@ -135,7 +135,13 @@ impl Store {
         self.select(Statement::new(sql, values), person).await
     }
 
-    pub async fn invite(&self, person: i64, invitation: NewInvitation) -> Result<()> {
+    pub async fn invite(
+        &self,
+        person: &Person,
+        invitation: NewInvitation,
+        at: Timestamp,
+        by: &Author,
+    ) -> Result<()> {
         let sql = "insert into invitations (token_hash, person_id, kind, expires_at_ms)
                    values (?1, ?2, ?3, ?4)";
         // A link that was lost must not be found: a new one takes the place of those before it.
@@ -143,11 +149,15 @@ impl Store {
                        and ?2 = 'welcome' and token_hash <> ?3";
         let NewInvitation { token_hash, kind, expires_at } = invitation;
         let kind = kind.as_str();
-        let new = values![token_hash.clone(), person, kind, expires_at];
-        let older = values![person, kind, token_hash];
-        self.transact(vec![Statement::new(sql, new), Statement::new(replace, older)])
-            .await
-            .map(drop)
+        let new = values![token_hash.clone(), person.id, kind, expires_at];
+        let older = values![person.id, kind, token_hash];
+        self.transact(vec![
+            Statement::new(sql, new),
+            Statement::new(replace, older),
+            audited(at, by, "person.invite", &person.login, Some(kind), ""),
+        ])
+        .await
+        .map(drop)
     }
 
     /// Who is let in by this link.
@@ -193,9 +203,36 @@ impl Store {
         at: Timestamp,
         by: &Author,
     ) -> Result<()> {
+        self.change_if(person, change, "", at, by).await.map(drop)
+    }
+
+    /// What somebody changes who proved to know this password; `false` if it is another by now.
+    pub async fn change_own(
+        &self,
+        person: &Person,
+        change: PersonChange,
+        at: Timestamp,
+        by: &Author,
+    ) -> Result<bool> {
+        self.change_if(person, change, " and coalesce(password_hash, '') = ?3", at, by).await
+    }
+
+    async fn change_if(
+        &self,
+        person: &Person,
+        change: PersonChange,
+        condition: &str,
+        at: Timestamp,
+        by: &Author,
+    ) -> Result<bool> {
         let id = person.id;
-        let set = |column: &str, value| {
-            Statement::new(format!("update people set {column} = ?2 where id = ?1"), value)
+        let known = person.password_hash.clone().unwrap_or_default();
+        let set = |column: &str, mut value: Vec<Value>| {
+            if !condition.is_empty() {
+                value.extend(values![known.clone()]);
+            }
+            let sql = format!("update people set {column} = ?2 where id = ?1{condition}");
+            Statement::new(sql, value)
         };
         // A link sent before would let somebody choose another password.
         let ends_invitation = matches!(change, PersonChange::Disable | PersonChange::Password(_));
@@ -224,7 +261,7 @@ impl Store {
             let end = "delete from invitations where person_id = ?1 and kind = 'welcome'";
             statements.push(Statement::new(end, values![id]));
         }
-        self.transact(statements).await.map(drop)
+        self.transact(statements).await
     }
 
     /// Sessions that ended and links that nobody used in time.

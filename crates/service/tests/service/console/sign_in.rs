@@ -87,7 +87,7 @@ async fn a_new_link_takes_the_place_of_the_one_before(database: TestDatabase) {
     let world = World::start(database).await;
     let lost = invited(&world, "olga").await;
     let login = Login::parse("olga").unwrap();
-    let again = console::invite_again(world.app(), &login).await.unwrap();
+    let again = console::invite_again(world.app(), &login, &Author::command_line()).await.unwrap();
     assert_eq!(world.service.get(&lost).await.status, StatusCode::NOT_FOUND);
     assert_eq!(world.service.get(again.path.expose_secret()).await.status, StatusCode::OK);
     // A link of one kind is none of the other.
@@ -200,7 +200,7 @@ async fn a_demos_link_signs_in_and_production_knows_none(database: TestDatabase)
     let login = Login::parse("olga").unwrap();
     let by = Author::command_line();
     let welcome = console::invite(&service.app, &login, None, Role::Owner, &by).await.unwrap();
-    let link = console::entry(&service.app, &login).await.unwrap();
+    let link = console::entry(&service.app, &login, &by).await.unwrap();
     let answer = service.get(link.path.expose_secret()).await;
     assert_eq!((answer.status, session_cookie(&answer)), (StatusCode::NOT_FOUND, None));
     let page = service.get(welcome.path.expose_secret()).await;

@@ -114,7 +114,7 @@ impl World {
     /// The same person with one more browser.
     pub(super) async fn enter_again(&self, login: &str) -> Visitor {
         let login = Login::parse(login).unwrap();
-        let link = console::entry(self.app(), &login).await.unwrap();
+        let link = console::entry(self.app(), &login, &Author::command_line()).await.unwrap();
         let answer = self.service.get(link.path.expose_secret()).await;
         assert_eq!(answer.status, 303, "{}", answer.text);
         let id = self.app().store.person_by_login(&login).await.unwrap().unwrap().id;
