@@ -6,7 +6,7 @@ const FEEDBACK_MS = 2_000;
 
 export async function copy(button: HTMLElement): Promise<void> {
   const { copy: text = "", done = "" } = button.dataset;
-  const label = button.firstElementChild;
+  const label = button.querySelector("span");
   if (!label || button.classList.contains("done")) return;
   if (!(await toClipboard(text))) return;
   const before = label.textContent;

@@ -58,7 +58,10 @@ pub(super) fn screen<'a>(dossier: &'a Dossier, view: &str, now: Timestamp) -> Sc
         return Screen::Confirming;
     }
     if !dossier.is_offered(now) {
-        return Screen::Expired;
+        return match dossier.cancel_requested {
+            Some(_) => Screen::Cancelled,
+            None => Screen::Expired,
+        };
     }
     match view {
         "choose" => return Screen::Choose,

@@ -4,6 +4,7 @@ mod foreign;
 mod looks;
 mod notices;
 mod paying;
+mod switching;
 
 use hyper::Method;
 use svc_service::config::Config;

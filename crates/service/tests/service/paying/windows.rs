@@ -14,6 +14,7 @@ on_both_engines! {
     a_code_may_be_approved_after_the_window_was_closed,
     a_code_nobody_used_takes_the_order_along,
     a_reference_outlives_every_window,
+    a_push_nobody_answered_takes_the_order_along,
     a_window_nobody_heard_of_for_long_is_forgotten,
 }
 
@@ -104,6 +105,17 @@ async fn a_reference_outlives_every_window(database: TestDatabase) {
     left(&paying, &order, "one").await;
     paying.pass_s(3_599).await;
     assert_eq!(paying.stands(&order).await, ("issued", "PEN"));
+}
+
+async fn a_push_nobody_answered_takes_the_order_along(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    opened(&paying, &order, "one").await;
+    paying.pay(&order, &push("900000003")).await;
+    left(&paying, &order, "one").await;
+    let expected: [Seen; 3] =
+        [(0, "awaiting_payer", "PEN"), (90, "timed_out", "PEN"), (100, "timed_out", "CAN")];
+    assert_eq!(paying.timeline(&order, 2_000).await, expected);
 }
 
 async fn a_window_nobody_heard_of_for_long_is_forgotten(database: TestDatabase) {

@@ -1,0 +1,147 @@
+//! A payer who tries more than one way: what was given out can still be found, and is told apart.
+
+use hyper::StatusCode;
+use jiff::SignedDuration;
+use svc_service::orders;
+
+use super::{Checkout, attribute, session_of};
+use crate::support::*;
+
+on_both_engines! {
+    what_was_given_out_is_found_again_whatever_was_tried_since,
+    the_shop_is_told_of_a_code_that_can_be_paid,
+    an_order_lives_as_long_as_its_code,
+    a_code_that_expired_is_told,
+    a_bank_that_was_silent_is_not_a_payer_who_was_slow,
+    who_cancels_while_money_moves_is_no_longer_asked_to_authorise,
+    a_page_that_was_hidden_for_long_still_says_that_it_is_left,
+}
+
+/// Presses "pay" and goes where that leads.
+async fn pay(checkout: &Checkout, method: &str, more: &str) -> Answer {
+    let session = checkout.session().await;
+    let answer = checkout.pay(&session, method, more).await;
+    assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text);
+    checkout.service.get(answer.header("location").unwrap()).await
+}
+
+async fn pass_s(checkout: &Checkout, seconds: i64) {
+    let app = &checkout.service.app;
+    app.clock.advance(SignedDuration::from_secs(seconds));
+    orders::run_due(app).await.unwrap();
+}
+
+/// A push that its payer refuses.
+async fn refused_push(checkout: &Checkout) {
+    pay(checkout, "FPMCXEXPRSS", "&phone=900003000").await;
+    pass_s(checkout, 6).await;
+    assert_eq!(attribute(&checkout.page("").await, "data-screen"), "refused");
+}
+
+async fn what_was_given_out_is_found_again_whatever_was_tried_since(database: TestDatabase) {
+    let checkout = Checkout::start(database).await;
+    let reference = pay(&checkout, "FPSOLPGEXT", "").await;
+    assert_eq!(attribute(&reference, "data-screen"), "reference");
+    let number = attribute(&reference, "data-share").split("Referência: ").nth(1).unwrap()[..11]
+        .to_owned();
+    let code = pay(&checkout, "FPSOLPG", "").await;
+    assert_eq!(attribute(&code, "data-screen"), "code");
+    let warning = format!("Tem a referência {number} por pagar");
+    assert!(code.text.contains(&warning), "{}", code.text);
+    let again = pay(&checkout, "FPSOLPGEXT", "").await;
+    assert_eq!(attribute(&again, "data-screen"), "reference");
+    assert!(again.text.contains(&number) && !again.text.contains("por pagar"), "{}", again.text);
+    refused_push(&checkout).await;
+    for (method, screen) in [("FPSOLPGEXT", "reference"), ("FPSOLPG", "code")] {
+        let shown = pay(&checkout, method, "").await;
+        assert_eq!(attribute(&shown, "data-screen"), screen);
+    }
+    assert_eq!(checkout.dossier().await.attempts.len(), 3, "nothing was issued twice");
+    pass_s(&checkout, 900).await;
+    // The code has ended; the reference has not.
+    let left = pay(&checkout, "FPSOLPGEXT", "").await;
+    assert_eq!(attribute(&left, "data-screen"), "reference");
+}
+
+async fn the_shop_is_told_of_a_code_that_can_be_paid(database: TestDatabase) {
+    let checkout = Checkout::start(database).await;
+    let told = |page: &Answer| attribute(page, "data-payment").replace("&#34;", "\"");
+    pay(&checkout, "FPSOLPG", "").await;
+    refused_push(&checkout).await;
+    let page = checkout.page("").await;
+    assert!(told(&page).contains("\"expiresAt\""), "{}", told(&page));
+    pass_s(&checkout, 900).await;
+    let page = checkout.page("").await;
+    assert!(!told(&page).contains("\"expiresAt\""), "{}", told(&page));
+}
+
+async fn an_order_lives_as_long_as_its_code(database: TestDatabase) {
+    let checkout = Checkout::start(database).await;
+    let short = session_of(&checkout.page("&life=1").await);
+    checkout.pay(&short, "FPSOLPGEXT", "").await;
+    pay(&checkout, "FPSOLPG", "").await;
+    let dossier = checkout.dossier().await;
+    let code = dossier.attempts[1].deadline;
+    assert!(dossier.attempts[0].deadline < code);
+    assert_eq!(dossier.order.expires_at, code);
+    // Nor does a shorter reference that comes later end it before.
+    let checkout = Checkout { reference: checkout.another_order("order_2").await, ..checkout };
+    pay(&checkout, "FPSOLPG", "").await;
+    let long = checkout.order().await.expires_at;
+    checkout.pay(&session_of(&checkout.page("&life=1").await), "FPSOLPGEXT", "").await;
+    let dossier = checkout.dossier().await;
+    assert_eq!(dossier.order.expires_at, dossier.attempts[0].deadline);
+    assert!(dossier.order.expires_at < long, "the reference's life is the merchant's wish");
+}
+
+async fn a_code_that_expired_is_told(database: TestDatabase) {
+    let checkout = Checkout::start(database).await;
+    pay(&checkout, "FPSOLPG", "").await;
+    pass_s(&checkout, 901).await;
+    let page = checkout.page("").await;
+    assert_eq!(attribute(&page, "data-screen"), "refused", "{}", page.text);
+    assert!(page.text.contains("O código expirou"), "{}", page.text);
+}
+
+async fn a_bank_that_was_silent_is_not_a_payer_who_was_slow(database: TestDatabase) {
+    let checkout = Checkout::start(database).await;
+    for (phone, seconds, told) in
+        [("900001001", 6, "O banco não respondeu a tempo"), ("900000003", 91, "90 segundos")]
+    {
+        pay(&checkout, "FPMCXEXPRSS", &format!("&phone={phone}")).await;
+        pass_s(&checkout, seconds).await;
+        let page = checkout.page("").await;
+        assert!(page.text.contains(told), "{phone}: {}", page.text);
+    }
+}
+
+async fn who_cancels_while_money_moves_is_no_longer_asked_to_authorise(database: TestDatabase) {
+    let checkout = Checkout::start(database).await;
+    let waiting = pay(&checkout, "FPMCXEXPRSS", "&phone=900000003").await;
+    assert!(waiting.text.contains("Abra a app e autorize"), "{}", waiting.text);
+    checkout.post("/cancel", &[], &format!("session={}", session_of(&waiting))).await;
+    let cancelling = checkout.page("").await;
+    assert_eq!(attribute(&cancelling, "data-screen"), "waiting");
+    assert!(cancelling.text.contains("A cancelar"), "{}", cancelling.text);
+    assert!(!cancelling.text.contains("autorize o pagamento"), "{}", cancelling.text);
+    pass_s(&checkout, 91).await;
+    let ended = checkout.page("").await;
+    assert_eq!(attribute(&ended, "data-screen"), "cancelled");
+    assert!(!ended.text.contains("Pediu para cancelar"), "{}", ended.text);
+}
+
+async fn a_page_that_was_hidden_for_long_still_says_that_it_is_left(database: TestDatabase) {
+    let checkout = Checkout::start(database).await;
+    let page = checkout.page("&nonce=one").await;
+    pass_s(&checkout, 3_600).await;
+    let target = checkout.at("/left", "&nonce=one");
+    let form = format!("session={}", session_of(&page));
+    let headers = [super::FORM];
+    let left = checkout.service.call(hyper::Method::POST, &target, &headers, form).await;
+    assert_eq!(left.status, StatusCode::NO_CONTENT, "{}", left.text);
+    let stranger = "session=e30.e30".to_owned();
+    let left = checkout.service.call(hyper::Method::POST, &target, &headers, stranger).await;
+    assert_eq!(left.status, StatusCode::UNAUTHORIZED);
+    pass_s(&checkout, 10).await;
+    assert_eq!(checkout.order().await.status.code(), "CAN");
+}
