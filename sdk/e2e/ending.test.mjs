@@ -28,7 +28,7 @@ test("who cancels while a push waits is told so, and the payment wins", async ()
   await checkout.pushTo(page, "900000001");
   await checkout.on(page, "waiting");
   await checkout.cancel(page);
-  await page.getByText(SENTENCES.cancelWaits.pt).waitFor();
+  await page.getByRole("heading", { name: SENTENCES.cancelling.pt }).waitFor();
   await checkout.on(page, "waiting");
   assert.equal(await stage.service.statusOf(order), "PEN");
   await stage.service.advance(30);
@@ -42,7 +42,7 @@ test("who cancels while a push waits is cancelled once nobody answered it", asyn
   await checkout.pushTo(page, "900000003");
   await checkout.on(page, "waiting");
   await checkout.cancel(page);
-  await page.getByText(SENTENCES.cancelWaits.pt).waitFor();
+  await page.getByRole("heading", { name: SENTENCES.cancelling.pt }).waitFor();
   await stage.service.advance(90);
   await checkout.look(page, "cancelled");
   await stage.merchant.told(order, "CAN");
@@ -101,11 +101,14 @@ test("a payer who pays with a session that has run out presses once more", async
   await leave();
 });
 
-test("a code nobody used gives the choice back", async () => {
+test("a code nobody used is told, and gives the choice back", async () => {
   const { page, leave } = await stage.visit({ allowed: [SESSION_OVER] });
   await checkout.chooseCode(page);
   await stage.service.advance(900);
-  await checkout.look(page, "choose");
+  await checkout.look(page, "refused");
+  await page.locator("main").getByText("O código expirou").waitFor();
+  await page.getByRole("link", { name: "Tentar de novo" }).click();
+  await checkout.on(page, "choose");
   await leave();
 });
 

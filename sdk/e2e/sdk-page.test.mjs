@@ -32,6 +32,18 @@ test("rendered twice it is one button, and two containers have two", async () =>
   await leave();
 });
 
+test("rendered again while somebody pays, the payment goes on and is told once", async () => {
+  const visitor = await shopper(stage);
+  const { page, leave } = visitor;
+  const popup = await openWindow(visitor);
+  await page.evaluate("button()");
+  assert.equal(await page.locator("#pay button").getAttribute("aria-busy"), "true");
+  await checkout.cancel(popup);
+  await called(page, "cancel");
+  assert.equal(await page.locator("#pay button").getAttribute("aria-busy"), "false");
+  await leave();
+});
+
 test("loaded twice the script is the same, and answers once", async () => {
   const visitor = await shopper(stage);
   const { page, leave } = visitor;

@@ -153,11 +153,27 @@ test("a window closed while the payer is asked decides nothing until the answer"
   await checkout.pushTo(popup, "900000001");
   await close(page, popup);
   assert.deepEqual(await calls(page), []);
+  await page.getByText("Estamos a confirmar o pagamento").waitFor();
+  assert.equal(await page.getByRole("button", { name: "Mostrar a janela" }).count(), 0);
   await stage.service.advance(30);
   await settle(page, 3_000);
   await called(page, "approve");
   await toldClosed(page, "approve");
+  assert.equal(await page.getByRole("dialog").count(), 0);
   await leave();
+});
+
+test("a window closed with a code that can still be paid is pending, whatever was tried since", async () => {
+  const visitor = await shopper(stage);
+  const popup = await openWindow(visitor);
+  await checkout.chooseCode(popup);
+  await popup.getByText("Outro método").click();
+  await checkout.pushTo(popup, "900003000");
+  await stage.service.advance(5);
+  await checkout.look(popup, "refused");
+  await close(visitor.page, popup);
+  await called(visitor.page, "pending");
+  await visitor.leave();
 });
 
 test("the page that waits shows the window again, or cancels", async () => {

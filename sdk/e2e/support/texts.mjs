@@ -63,11 +63,7 @@ export const SENTENCES = {
     en: "Proof of payment. Not an invoice.",
     fr: "Justificatif de paiement. Ne vaut pas facture.",
   },
-  cancelWaits: {
-    pt: "Pediu para cancelar. Há um pagamento em curso: se não for autorizado, cancelamos.",
-    en: "You asked to cancel. A payment is in progress: if it is not approved, we cancel.",
-    fr: "Vous avez demandé l'annulation. Un paiement est en cours : s'il n'est pas autorisé, nous annulons.",
-  },
+  cancelling: { pt: "A cancelar", en: "Cancelling", fr: "Annulation en cours" },
   offline: {
     pt: "Sem ligação. Tentamos de novo assim que voltar.",
     en: "No connection. We try again as soon as it is back.",

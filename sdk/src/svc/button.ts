@@ -17,7 +17,14 @@ button.dark{background:#e8f5ee;color:#0c3b2e}
 @media(prefers-color-scheme:dark){button.auto{background:#e8f5ee;color:#0c3b2e}}
 @media(prefers-reduced-motion:reduce){button{transition:none}}`;
 
-const rendered = new WeakMap<Element, RenderedButton & { hosted: HTMLElement }>();
+/** What a container shows: its button, and the payment that was begun with it. */
+interface Rendered {
+  host?: HTMLElement;
+  flow?: Flow | undefined;
+  lock(busy: boolean): void;
+}
+
+const rendered = new WeakMap<Element, Rendered>();
 
 export function renderButton(
   container: Element,
@@ -25,8 +32,11 @@ export function renderButton(
   key: string,
   options: Options,
 ): RenderedButton {
-  // Rendered again, for instance by a framework: one button, with the new options.
-  rendered.get(container)?.destroy();
+  // Rendered again, for instance by a framework: one button, with the new options. A payment that was begun
+  // goes on.
+  const one: Rendered = rendered.get(container) ?? { lock() {} };
+  rendered.set(container, one);
+  one.host?.remove();
   const host = make("div");
   host.style.width = options.width;
   const root = isolate(host, STYLE);
@@ -34,27 +44,25 @@ export function renderButton(
   button.lang = options.lang;
   button.className = options.theme;
   button.style.borderRadius = RADIUS[options.shape] ?? "";
-  let flow: Flow | undefined;
-  const lock = (busy: boolean) => button.setAttribute("aria-busy", String(busy));
+  one.host = host;
+  one.lock = (busy) => button.setAttribute("aria-busy", String(busy));
+  one.lock(!!one.flow);
   button.addEventListener("click", () => {
-    if (flow) return;
-    lock(true);
-    flow = startFlow(service, key, options, () => {
-      flow = undefined;
-      lock(false);
+    if (one.flow) return;
+    one.lock(true);
+    one.flow = startFlow(service, key, options, () => {
+      one.flow = undefined;
+      one.lock(false);
     });
   });
   root.append(button);
   container.append(host);
-  const one = {
-    hosted: host,
+  return {
     destroy() {
-      flow?.abandon();
-      flow = undefined;
+      if (one.host !== host) return;
+      one.flow?.abandon();
       host.remove();
-      if (rendered.get(container) === one) rendered.delete(container);
+      rendered.delete(container);
     },
   };
-  rendered.set(container, one);
-  return { destroy: one.destroy };
 }

@@ -46,6 +46,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
   let done = false;
   let closed = false;
   let goneSince = 0;
+  let told = false;
   // Questions asked since then: what the window showed last may be older than the payer's last click.
   let asking = false;
   let answered = false;
@@ -153,6 +154,16 @@ export function startFlow(service: string, key: string, options: Options, ended:
         finish(() => options.onPending?.({ payment }, actions));
       else if (end === "cancel" && sure) finish(() => options.onCancel?.());
       else if (end === "cancel" && unanswered >= ASKS_MAX) fail(new SvcError("network", CUT_OFF));
+      // The window is gone and money may be moving: whoever looks at this page is told to wait.
+      else if (gone && view && !end && !told) {
+        told = true;
+        overlay ??= showOverlay(
+          options.lang,
+          () => {},
+          () => {},
+        );
+        overlay.confirming();
+      }
     }
     if (done && gone) shut();
   }

@@ -11,6 +11,8 @@ button.first{background:#fff;color:#111}
 button:focus-visible{outline:3px solid #6cf;outline-offset:2px}`;
 
 export interface Overlay {
+  /** The window is gone, and how it ended is not known yet. */
+  confirming(): void;
   remove(): void;
 }
 
@@ -22,11 +24,20 @@ export function showOverlay(lang: Language, focus: () => void, cancel: () => voi
   const end = make("button", { type: "button", textContent: text.cancel });
   show.addEventListener("click", focus);
   end.addEventListener("click", cancel);
-  const box = make("div", {}, make("p", { textContent: text.inWindow }), show, end);
+  const told = make("p", { textContent: text.inWindow });
+  const box = make("div", {}, told, show, end);
   box.setAttribute("role", "dialog");
   box.setAttribute("aria-modal", "true");
   box.setAttribute("aria-label", text.inWindow);
   root.append(box);
   document.body.append(host);
-  return { remove: () => host.remove() };
+  return {
+    confirming() {
+      told.textContent = text.confirming;
+      told.setAttribute("role", "status");
+      show.remove();
+      end.remove();
+    },
+    remove: () => host.remove(),
+  };
 }

@@ -8,6 +8,7 @@ interface Texts {
   inWindow: string;
   show: string;
   cancel: string;
+  confirming: string;
 }
 
 export const TEXTS: Record<Language, Texts> = {
@@ -17,6 +18,7 @@ export const TEXTS: Record<Language, Texts> = {
     inWindow: "Continue o pagamento na outra janela",
     show: "Mostrar a janela",
     cancel: "Cancelar",
+    confirming: "Estamos a confirmar o pagamento. Não pague outra vez.",
   },
   en: {
     pay: "Pay",
@@ -24,6 +26,7 @@ export const TEXTS: Record<Language, Texts> = {
     inWindow: "Continue the payment in the other window",
     show: "Show the window",
     cancel: "Cancel",
+    confirming: "Confirming the payment. Do not pay again.",
   },
   fr: {
     pay: "Payer",
@@ -31,5 +34,6 @@ export const TEXTS: Record<Language, Texts> = {
     inWindow: "Continuez le paiement dans l'autre fenêtre",
     show: "Afficher la fenêtre",
     cancel: "Annuler",
+    confirming: "Confirmation du paiement. Ne payez pas à nouveau.",
   },
 };
