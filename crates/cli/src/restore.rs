@@ -25,5 +25,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(kept) = kept {
         output::note(format_args!("What was there before is kept: {}", kept.display()));
     }
+    output::note(
+        "Tokens, sessions and links have ended. Partners, people and secrets are as they were when the copy was \
+         made: disable and rotate again what was disabled or rotated since.",
+    );
     Ok(())
 }

@@ -42,6 +42,7 @@ fn a_copy_takes_the_place_of_a_stopped_service_and_what_was_there_is_kept() {
     let first = reference(&merchant.create(&merchant.token(), "order_1").unwrap());
     let copy = place.folder.path("copy.db");
     assert_eq!(place.svc(&["backup", &copy]).code, Some(0));
+    let old_token = merchant.token();
     reference(&merchant.create(&merchant.token(), "order_2").unwrap());
     place.svc(&["restore", &copy]).refused("stop it first");
     drop(service);
@@ -54,6 +55,8 @@ fn a_copy_takes_the_place_of_a_stopped_service_and_what_was_there_is_kept() {
     let token = merchant.token();
     assert_eq!(reference(&merchant.query(&token, "order_1")), first);
     assert_eq!(merchant.query(&token, "order_2").status, 404);
+    let old = merchant.query(&old_token, "order_1").status;
+    assert_eq!(old, 401, "its partner may have been shut out since");
     let before = Place { database: format!("sqlite:{kept}"), folder: Folder::new() };
     assert_eq!(before.svc(&["order", "show", "order_2", "--json"]).json()["paymentStatus"], "PEN");
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use crowd::{Crowd, Ledger};
 use support::http::{connect, get, read_answer};
 use support::merchant::{Merchant, reference};
-use support::{Place, now, svc, until};
+use support::{Place, Service, now, run, svc, until};
 
 const ORDERS: usize = 60;
 const IN_PROGRESS: usize = 24;
@@ -164,7 +164,27 @@ fn a_second_service_on_one_sqlite_file_is_refused_and_commands_are_not() {
     place.partner();
     assert_eq!(place.svc(&["migrate"]).code, Some(0));
     drop(first);
-    assert_eq!(get(&place.serve().base_url(), "/readyz").status, 200, "the lock dies with it");
+    let second = place.serve();
+    assert_eq!(get(&second.base_url(), "/readyz").status, 200, "the lock dies with it");
+    // By whatever other name.
+    let (file, folder) = (place.folder.path("svc.db"), &place.folder);
+    std::fs::hard_link(&file, folder.path("hard.db")).expect("it can be linked");
+    std::os::unix::fs::symlink(&file, folder.path("soft.db")).expect("it can be linked");
+    for name in ["hard.db", "soft.db"] {
+        let other = format!("sqlite:{}", folder.path(name));
+        let mut serve = svc(&["serve", "--listen", "127.0.0.1:0", "--database", &other]);
+        run(&mut serve).refused("another svc is serving");
+    }
+}
+
+#[test]
+fn a_link_that_leads_nowhere_yet_is_the_name_of_what_is_made_there() {
+    let place = Place::sqlite();
+    std::os::unix::fs::symlink(place.folder.path("svc.db"), place.folder.path("soft.db")).unwrap();
+    let by_link = format!("sqlite:{}", place.folder.path("soft.db"));
+    let by_link = ["serve", "--json", "--listen", "127.0.0.1:0", "--database", &by_link];
+    let _service = Service::start(&mut svc(&by_link));
+    place.svc(&["serve", "--listen", "127.0.0.1:0"]).refused("another svc is serving");
 }
 
 #[test]

@@ -24,6 +24,12 @@ const LOOK_PERIOD: Duration = Duration::from_millis(500);
 const LOOKS_SILENT_MAX: u32 = 10;
 /// Then the browser comes again, and proves again who it is.
 const LOOKS_MAX: u32 = 1_200;
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Who does not read any more gives up the place.
+async fn sent<E>(sending: impl Future<Output = Result<(), E>>) -> bool {
+    matches!(tokio::time::timeout(SEND_TIMEOUT, sending).await, Ok(Ok(())))
+}
 
 pub(super) async fn live(State(app): State<App>, viewer: Viewer) -> Result<Response, Refusal> {
     let turn = STREAMS.try_acquire().map_err(|_| Refusal::Unavailable("too many pages".into()))?;
@@ -37,7 +43,7 @@ pub(super) async fn live(State(app): State<App>, viewer: Viewer) -> Result<Respo
         for _ in 0..LOOKS_MAX {
             tokio::time::sleep(LOOK_PERIOD).await;
             // Nothing is sent by it; it fails where the page is gone, and its place is free again.
-            if sender.send_data(Bytes::new()).await.is_err() {
+            if !sent(sender.send_data(Bytes::new())).await {
                 return;
             }
             let now = app.news.count();
@@ -48,7 +54,7 @@ pub(super) async fn live(State(app): State<App>, viewer: Viewer) -> Result<Respo
             if now != seen || silent == LOOKS_SILENT_MAX {
                 (seen, silent) = (now, 0);
                 let news = Bytes::from_static(b"event: news\ndata: -\n\n");
-                if sender.send_data(news).await.is_err() {
+                if !sent(sender.send_data(news)).await {
                     return;
                 }
             }

@@ -1,5 +1,7 @@
 //! Orders: the list with its filters, a search by any id, and the list as a file.
 
+use std::time::Duration;
+
 use askama::Template;
 use axum::body::Body;
 use axum::extract::State;
@@ -10,6 +12,7 @@ use hyper::body::Bytes;
 use jiff::civil::Date;
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Semaphore;
 
 use super::access::Viewer;
 use super::frame::{Frame, Refusal, Room, respond};
@@ -21,6 +24,9 @@ use crate::store::{OrderFilter, OrderLine, Scope};
 
 const PAGE_ROWS: usize = 50;
 const EXPORT_ROWS: usize = 1_000;
+/// At once, per node: each holds some of its rows in memory while its reader takes its time.
+static EXPORTS: Semaphore = Semaphore::const_new(8);
+const PART_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Template)]
 #[template(path = "console/orders.html")]
@@ -130,12 +136,17 @@ pub(super) async fn search(
 
 /// GET /console/orders.csv: every order of the filter, as it is read.
 pub(super) async fn export(State(app): State<App>, viewer: Viewer) -> Result<Response, Refusal> {
+    let turn =
+        EXPORTS.try_acquire().map_err(|_| Refusal::Unavailable("too many exports".into()))?;
     let (scope, filter) = (viewer.narrowed(&app), filter(&viewer));
     app.store
         .note(app.clock.now(), &viewer.author(), "orders.export", "orders", &viewer.here)
         .await?;
-    let (sender, body) = Channel::<Bytes, ExportBrokeOff>::new(2);
-    tokio::spawn(write_csv(app, scope, filter, sender));
+    let (sender, body) = Channel::<Bytes, ExportBrokeOff>::new(1);
+    tokio::spawn(async move {
+        write_csv(app, scope, filter, sender).await;
+        drop(turn);
+    });
     let mut response = Response::new(Body::new(body));
     response.extensions_mut().insert(Streaming);
     let headers = response.headers_mut();
@@ -186,7 +197,8 @@ async fn write_csv(
             text.push_str(&cells.join(","));
             text.push_str("\r\n");
         }
-        if sender.send_data(Bytes::from(std::mem::take(&mut text))).await.is_err() {
+        let part = sender.send_data(Bytes::from(std::mem::take(&mut text)));
+        if !matches!(tokio::time::timeout(PART_TIMEOUT, part).await, Ok(Ok(()))) {
             return;
         }
         match page.next {

@@ -3,12 +3,10 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -20,13 +18,11 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
+use super::activity::{Activity, Busy, Counted, until_idle, watched};
 use super::answer::answer;
 use crate::app::App;
 use crate::config::TlsFiles;
 
-/// A connection that begins no request for one to two of these periods is closed: an idle one, one
-/// whose head does not come to an end, one that never says a word.
-const IDLE_PERIOD: Duration = Duration::from_millis(7_500);
 /// An HTTP/2 peer is asked whether it is there, and must answer.
 const PING_PERIOD: Duration = Duration::from_secs(10);
 const TLS_TIMEOUT: Duration = Duration::from_secs(5);
@@ -148,7 +144,8 @@ async fn serve_connection(
             async move {
                 let busy = Busy::begin(&activity);
                 let answer = answer(app, router, peer, request.map(Body::new)).await;
-                Ok::<_, std::convert::Infallible>(busy.until_sent(answer))
+                drop(busy);
+                Ok::<_, std::convert::Infallible>(watched(&activity, answer))
             }
         }
     });
@@ -156,12 +153,14 @@ async fn serve_connection(
     // Errors here are the client's: a cut connection, a head that never came.
     let outcome = match tls {
         None => {
-            let connection = builder.serve_connection(TokioIo::new(stream), service);
+            let stream = TokioIo::new(Counted::new(stream, &activity));
+            let connection = builder.serve_connection(stream, service);
             until_idle(&activity, watcher.watch(connection.into_owned())).await
         }
         Some(acceptor) => match tokio::time::timeout(TLS_TIMEOUT, acceptor.accept(stream)).await {
             Ok(Ok(stream)) => {
-                let connection = builder.serve_connection(TokioIo::new(stream), service);
+                let stream = TokioIo::new(Counted::new(stream, &activity));
+                let connection = builder.serve_connection(stream, service);
                 until_idle(&activity, watcher.watch(connection.into_owned())).await
             }
             Ok(Err(_)) | Err(_) => return,
@@ -169,69 +168,6 @@ async fn serve_connection(
     };
     if let Err(fault) = outcome {
         tracing::trace!(fault, "a connection ended badly");
-    }
-}
-
-/// What a connection has been used for.
-///
-/// hyper's own head timer costs every request a timer, starts only once the protocol is known and
-/// does not watch HTTP/2; this one costs a connection two counters and covers all three.
-#[derive(Default)]
-struct Activity {
-    begun: AtomicU64,
-    ended: AtomicU64,
-}
-
-/// Marks an answer whose body goes on for long: its connection is in use until that ends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Streaming;
-
-struct Busy(Arc<Activity>);
-
-impl Busy {
-    fn begin(activity: &Arc<Activity>) -> Self {
-        activity.begun.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(activity))
-    }
-
-    /// Until the body has ended, where that may take long.
-    fn until_sent(self, answer: hyper::Response<Body>) -> hyper::Response<Body> {
-        if answer.extensions().get::<Streaming>().is_none() {
-            return answer;
-        }
-        answer.map(|body| {
-            Body::new(body.map_frame(move |frame| {
-                let _busy = &self;
-                frame
-            }))
-        })
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.0.ended.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// Serves a connection until it ends, or has gone a whole period without a request.
-async fn until_idle<E>(
-    activity: &Activity,
-    connection: impl Future<Output = Result<(), E>>,
-) -> Result<(), E> {
-    let mut connection = std::pin::pin!(connection);
-    let mut seen = 0;
-    loop {
-        tokio::select! {
-            outcome = &mut connection => return outcome,
-            () = tokio::time::sleep(IDLE_PERIOD) => {}
-        }
-        let (begun, ended) = (&activity.begun, &activity.ended);
-        let (begun, ended) = (begun.load(Ordering::Relaxed), ended.load(Ordering::Relaxed));
-        if begun == seen && ended == begun {
-            return Ok(());
-        }
-        seen = begun;
     }
 }
 

@@ -2,6 +2,7 @@
 //! reader's language, limits on bodies, and who is calling.
 
 mod access_token;
+mod activity;
 mod answer;
 mod body;
 mod browser;
@@ -18,6 +19,7 @@ mod redact;
 mod reply;
 
 pub(crate) use access_token::AccessTokens;
+pub(crate) use activity::Streaming;
 pub(crate) use answer::{ErrorReply, Exchange};
 pub(crate) use body::{Body, field, read_form, read_json_bytes};
 pub(crate) use browser::{is_foreign, origin_of, own_origin, protect};
@@ -26,7 +28,7 @@ pub(crate) use error::{ApiError, FieldFault, TokenFault};
 pub(crate) use format::{centimos, luanda_time, money, qr};
 pub(crate) use language::Language;
 pub use listener::ListenerError;
-pub(crate) use listener::{Listener, Streaming};
+pub(crate) use listener::Listener;
 pub(crate) use messages::{ALL_ERRORS, Issue};
 pub(crate) use order_data::OrderData;
 pub(crate) use page::{Asset, page_response};

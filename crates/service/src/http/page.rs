@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use aws_lc_rs::digest;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use flate2::Compression;
@@ -13,7 +13,8 @@ use flate2::write::GzEncoder;
 pub(crate) struct Asset {
     kind: &'static str,
     plain: &'static [u8],
-    gzip: Vec<u8>,
+    /// Shared by all answers: a slow reader holds no copy.
+    gzip: Bytes,
     /// Packed better, when it was built.
     brotli: Option<&'static [u8]>,
     hash: Vec<u8>,
@@ -22,7 +23,7 @@ pub(crate) struct Asset {
 impl Asset {
     pub(crate) fn new(kind: &'static str, plain: &'static [u8]) -> Self {
         let hash = digest::digest(&digest::SHA384, plain).as_ref().to_vec();
-        Self { kind, plain, gzip: compress(plain), brotli: None, hash }
+        Self { kind, plain, gzip: compress(plain).into(), brotli: None, hash }
     }
 
     pub(crate) fn with_brotli(self, brotli: &'static [u8]) -> Self {

@@ -4,6 +4,7 @@ mod docs;
 mod health;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{Html, IntoResponse, Redirect};
 use axum::routing::get;
@@ -14,7 +15,8 @@ use crate::http::ApiError;
 /// `openapi` is the description of every route, made where all routes are known.
 pub(crate) fn routes(openapi: &utoipa::openapi::OpenApi) -> Router<App> {
     let document = openapi.to_pretty_json().expect("a description of strings serialises");
-    let page = docs::page(openapi);
+    // Shared by all answers: a slow reader holds no copy.
+    let (document, page) = (Bytes::from(document), Bytes::from(docs::page(openapi)));
     Router::new()
         // Whoever opens the bare address in a browser wants to know what this is; for programs it is none.
         .route("/", get(async || Redirect::to("/docs")).fallback(async || ApiError::RouteNotFound))

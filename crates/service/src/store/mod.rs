@@ -89,29 +89,58 @@ impl Database {
 
 /// Held by the one service that may run on an embedded database; other commands need none.
 #[derive(Debug)]
-pub struct ServiceLock(#[expect(dead_code, reason = "the open file is the lock")] Option<File>);
+pub struct ServiceLock(#[expect(dead_code, reason = "the open files are the lock")] Vec<File>);
 
 impl Database {
     /// Two services on one SQLite file would both deliver its events: the second is refused.
     pub fn lock_for_service(&self) -> Result<ServiceLock> {
-        let Self::Sqlite(path) = self else { return Ok(ServiceLock(None)) };
-        // Under one name, whatever link leads to it. A database that is still to be made has no other.
-        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let Self::Sqlite(path) = self else { return Ok(ServiceLock(Vec::new())) };
+        let path = where_it_leads(path);
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
-        let refused = |fault: &dyn std::fmt::Display| {
-            StoreError::Refused(format!("cannot lock {}: {fault}", name.display()))
+        let lock = |name: &Path, file: std::io::Result<File>| {
+            let refused = |fault: &dyn std::fmt::Display| {
+                StoreError::Refused(format!("cannot lock {}: {fault}", name.display()))
+            };
+            let file = file.map_err(|fault| refused(&fault))?;
+            match file.try_lock() {
+                Ok(()) => Ok(file),
+                Err(TryLockError::WouldBlock) => Err(StoreError::Refused(format!(
+                    "another svc is serving {}; stop it first, or use PostgreSQL for several nodes",
+                    path.display()
+                ))),
+                Err(TryLockError::Error(fault)) => Err(refused(&fault)),
+            }
         };
-        let file = File::create(&name).map_err(|fault| refused(&fault))?;
-        match file.try_lock() {
-            Ok(()) => Ok(ServiceLock(Some(file))),
-            Err(TryLockError::WouldBlock) => Err(StoreError::Refused(format!(
-                "another svc is serving {}; stop it first, or use PostgreSQL for several nodes",
-                path.display()
-            ))),
-            Err(TryLockError::Error(fault)) => Err(refused(&fault)),
+        let mut held = vec![lock(Path::new(&name), private_file(Path::new(&name)))?];
+        // The file itself too, which may have a second name, if it is there. SQLite's own locks are of another
+        // kind; they would end with the first of our files that is closed, so this one stays open as long as the
+        // service.
+        if cfg!(unix) && path.metadata().is_ok_and(|file| file.len() > 0) {
+            held.push(lock(&path, File::open(&path))?);
         }
+        Ok(ServiceLock(held))
     }
+}
+
+/// Under one name, whatever link leads to it, also where that leads to nothing yet.
+fn where_it_leads(path: &Path) -> PathBuf {
+    const LINKS_MAX: usize = 16;
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = std::fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    path.canonicalize().unwrap_or(path)
+}
+
+/// Nobody else may hold it either.
+fn private_file(path: &Path) -> std::io::Result<File> {
+    let mut options = File::options();
+    options.create(true).write(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 impl Database {
@@ -129,8 +158,7 @@ impl Database {
         };
         let _lock = self.lock_for_service()?;
         // Where a link leads, not in its place.
-        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
-        sqlite::restore_sqlite(from, &path, environment)
+        sqlite::restore_sqlite(from, &where_it_leads(path), environment)
     }
 }
 

@@ -9,7 +9,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
 use super::{
-    Sqlite, connect, create_private_file, empty_log, error, inspect, refuse_newer,
+    Sqlite, connect, create_private_file, empty_log, error, execute, inspect, refuse_newer,
     refuse_strangers, row, schema_latest,
 };
 use crate::domain::Environment;
@@ -46,6 +46,7 @@ pub(in crate::store) fn restore_sqlite(
     let mut kept = None;
     whole_copy(from, database, |partial| {
         may_serve(&connect(partial, OpenFlags::SQLITE_OPEN_READ_ONLY)?, from, environment)?;
+        end_access(&connect(partial, OpenFlags::SQLITE_OPEN_READ_WRITE)?)?;
         give_to_owner(partial, database);
         kept = keep_old(database)?;
         rename(partial, database).map_err(|fault| match &kept {
@@ -79,6 +80,24 @@ fn may_serve(copy: &Connection, from: &Path, wanted: Option<Environment>) -> Res
         }
         _ => Ok(()),
     }
+}
+
+/// Who was let in when the copy was made may have been shut out since: everybody proves anew who they are.
+fn end_access(copy: &Connection) -> Result<()> {
+    // Higher than any number of changes: no token of another day is good again.
+    let tokens = "update partners set epoch = max(epoch + 1, unixepoch())";
+    for (table, end) in [
+        ("partners", tokens),
+        ("sessions", "delete from sessions"),
+        ("invitations", "delete from invitations"),
+    ] {
+        // An older copy has no console.
+        let exists = "select 1 from sqlite_schema where type = 'table' and name = ?1";
+        if row(copy, exists, [table], |row| row.get::<_, i64>(0))?.is_some() {
+            execute(copy, end, [])?;
+        }
+    }
+    Ok(())
 }
 
 /// Whoever restores may be root; the service is not.
