@@ -106,6 +106,7 @@ pub fn application_uuid(publishable_key: &str) -> Option<&str> {
 /// Tries of one call; each is safe to repeat.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(200);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// What is asked for; the service may give less, and says so.
 const TOKEN_SECONDS: u64 = 3_600;
 
@@ -218,8 +219,11 @@ impl Client {
                     replaced = true;
                     self.shared.token.forget(&bearer).await;
                 }
-                (Err(fault), _) if fault.is_passing() && tries < TRIES => {
-                    tokio::time::sleep(PAUSE * tries).await;
+                // Who is asked to stay away for longer leaves it to the caller when to come back.
+                (Err(fault), _)
+                    if fault.is_passing() && tries < TRIES && fault.retry_after() <= PAUSE_MAX =>
+                {
+                    tokio::time::sleep(fault.retry_after().max(PAUSE * tries)).await;
                     tries += 1;
                 }
                 (told, _) => return told,

@@ -1,5 +1,7 @@
 //! What can go wrong, with what the service said about it.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 
 #[derive(Clone, Debug, thiserror::Error)]
@@ -15,6 +17,8 @@ pub enum Error {
         request_id: String,
         /// Which fields are wrong, and how.
         details: Vec<Detail>,
+        /// How long the service asks to be left alone.
+        retry_after: Option<Duration>,
     },
     /// The call did not reach the service, or its answer did not reach us.
     #[error("the service cannot be reached: {0}")]
@@ -29,6 +33,13 @@ pub enum Error {
 }
 
 impl Error {
+    pub(crate) fn retry_after(&self) -> Duration {
+        match self {
+            Self::Refused { retry_after: Some(asked), .. } => *asked,
+            _ => Duration::ZERO,
+        }
+    }
+
     /// Whether the same call may succeed a moment later. Repeating is always safe: creating is
     /// idempotent by `externalTransactionId`.
     pub fn is_passing(&self) -> bool {
@@ -62,7 +73,7 @@ pub(crate) struct ErrorReply {
 
 impl ErrorReply {
     /// Also for an answer in another shape, as a proxy on the way may give it.
-    pub(crate) fn read(status: u16, body: &[u8]) -> Error {
+    pub(crate) fn read(status: u16, body: &[u8], retry_after: Option<Duration>) -> Error {
         let reply: Self = serde_json::from_slice(body).unwrap_or_else(|_| Self {
             error: "unknown".into(),
             message: format!("the service answered {status}"),
@@ -70,6 +81,6 @@ impl ErrorReply {
             details: Vec::new(),
         });
         let Self { error, message, request_id, details } = reply;
-        Error::Refused { status, error, message, request_id, details }
+        Error::Refused { status, error, message, request_id, details, retry_after }
     }
 }

@@ -69,11 +69,16 @@ impl Http {
             let unreachable = |fault: &dyn std::error::Error| Error::Unreachable(chain(fault));
             let answer = self.client.request(request).await.map_err(|f| unreachable(&f))?;
             let status = answer.status();
+            let retry_after = answer.headers().get("retry-after");
+            let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
             let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
             let bytes = body.map_err(|fault| Error::Unreachable(fault.to_string()))?.to_bytes();
             match status.is_success() {
                 true => Ok(bytes),
-                false => Err(ErrorReply::read(status.as_u16(), &bytes)),
+                false => {
+                    let asked = retry_after.map(Duration::from_secs);
+                    Err(ErrorReply::read(status.as_u16(), &bytes, asked))
+                }
             }
         };
         match tokio::time::timeout(self.timeout, exchange).await {

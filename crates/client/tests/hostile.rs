@@ -84,8 +84,12 @@ fn serve(
         };
         let (status, text) = answer(&path, number)?;
         let length = text.len();
-        write!(&mut &*stream, "HTTP/1.1 {status} said\r\ncontent-length: {length}\r\n\r\n{text}")
-            .ok()?;
+        let later = if status == 429 { "retry-after: 60\r\n" } else { "" };
+        write!(
+            &mut &*stream,
+            "HTTP/1.1 {status} said\r\n{later}content-length: {length}\r\n\r\n{text}"
+        )
+        .ok()?;
     }
 }
 
@@ -176,6 +180,16 @@ async fn passing_failures_are_tried_again_and_then_told() {
     let fault = never.client().create_payment_order(&order()).await.unwrap_err();
     assert!(matches!(fault, Error::Refused { status: 500, .. }), "{fault}");
     assert_eq!(never.count("createPaymentOrder"), 3);
+}
+
+#[tokio::test]
+async fn who_is_asked_to_come_back_in_a_minute_does_not_come_at_once() {
+    let busy =
+        Fake::start(|path, _| if path == "/token" { said(200, TOKEN) } else { said(429, "{}") });
+    let fault = busy.client().create_payment_order(&order()).await.unwrap_err();
+    let minute = Some(std::time::Duration::from_secs(60));
+    assert!(matches!(fault, Error::Refused { retry_after, .. } if retry_after == minute), "{fault}");
+    assert_eq!(busy.count("createPaymentOrder"), 1);
 }
 
 #[tokio::test]

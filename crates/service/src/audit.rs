@@ -5,13 +5,15 @@
 //! them and of the seal before. Whoever can write the database but does not have the master key cannot
 //! make one.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::app::App;
 use crate::store::{AuditEntry, AuditSeal, StoreError};
 
 /// Rows under one seal: a few hundred kilobytes to read for a check.
 const ROWS_MAX: usize = 1_000;
+/// How often the log says which seal is the last.
+const TOLD_PERIOD: Duration = Duration::from_hours(1);
 /// Seals read at once.
 const SEALS_READ: usize = 500;
 
@@ -19,6 +21,10 @@ const SEALS_READ: usize = 500;
 #[derive(Debug, Default)]
 pub struct Sealer {
     mark: Option<(Instant, i64)>,
+    /// The last seal this process saw. Should it be gone or another, somebody else was at work: nothing is
+    /// sealed over that.
+    known: Option<AuditSeal>,
+    told_at: Option<Instant>,
 }
 
 impl Sealer {
@@ -31,7 +37,7 @@ impl Sealer {
         let settles_after = app.store.audit_settles_after();
         if settles_after.is_zero() {
             let last = app.store.last_audit_id().await?;
-            return seal_up_to(app, last).await;
+            return self.seal(app, last).await;
         }
         match self.mark {
             Some((at, last)) if at.elapsed() >= settles_after => {
@@ -39,7 +45,7 @@ impl Sealer {
                     return Ok(());
                 }
                 self.mark = None;
-                seal_up_to(app, last).await
+                self.seal(app, last).await
             }
             Some(_) => Ok(()),
             None => {
@@ -47,6 +53,31 @@ impl Sealer {
                 Ok(())
             }
         }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "how long ago it was told, not what time it is")]
+    async fn seal(&mut self, app: &App, last_id: i64) -> Result<(), StoreError> {
+        if let Some(known) = &self.known {
+            let stored = app.store.seals_after(known.id - 1, 1).await?;
+            if stored.first().is_none_or(|stored| stored.id != known.id || stored.mac != known.mac)
+            {
+                tracing::error!(
+                    seal = known.id,
+                    "a seal of the history is gone or was changed: nothing more is sealed; see svc audit verify"
+                );
+                return Ok(());
+            }
+        }
+        seal_up_to(app, last_id).await?;
+        self.known = app.store.last_seal().await?;
+        // Who keeps the log elsewhere keeps a witness of the history with it.
+        if let Some(seal) = &self.known
+            && self.told_at.is_none_or(|at| at.elapsed() >= TOLD_PERIOD)
+        {
+            self.told_at = Some(Instant::now());
+            tracing::info!(head = %format_args!("{}:{}", seal.id, hex::encode(&seal.mac)), "the history is sealed");
+        }
+        Ok(())
     }
 }
 

@@ -204,6 +204,20 @@ async fn rows_that_are_not_sealed_yet_are_counted(database: TestDatabase) {
     assert_eq!(verdict.faults, []);
 }
 
+/// On PostgreSQL a row is sealed half a minute later, by the same code.
+#[tokio::test]
+async fn nothing_is_sealed_over_a_history_whose_seals_are_gone() {
+    let database = TestDatabase::sqlite();
+    let app = sealed(&database).await;
+    let mut sealer = audit::Sealer::default();
+    sealer.tick(&app).await.unwrap();
+    database.sql("update audit set actor = 'nobody' where id = 1").await;
+    database.sql("delete from audit_seals").await;
+    sealer.tick(&app).await.unwrap();
+    let verdict = audit::verify(&app, None).await.unwrap();
+    assert_eq!(verdict.seals, 0, "a forged history is not made good");
+}
+
 async fn two_nodes_that_seal_at_once_leave_one_chain(database: TestDatabase) {
     let app = sealed(&database).await;
     for _ in 0..30 {
