@@ -56,7 +56,7 @@ test("the log shows a program's calls and why one was refused, without its secre
     return (await row.count()) > 0;
   });
   await row.first().getByText("422", { exact: true }).waitFor();
-  await page.getByRole("link", { name: "Todos" }).click();
+  await page.getByRole("link", { name: "Todas" }).click();
   await row.getByText(order.externalTransactionId).first().waitFor();
   assert.ok(!(await page.content()).includes(stage.service.clientSecret));
   const id = await row.first().getByRole("link").innerText();

@@ -91,14 +91,15 @@ test("an owner invites somebody, changes their role, and lets them in no more", 
   await row.getByRole("button", { name: "Guardar" }).click();
   await owner.told("Mudado.");
   await row.locator("[data-label=Papel]").getByText("leitura").waitFor();
-  await row.getByRole("button", { name: "Desativar" }).click();
-  await row.getByText("desativado").waitFor();
+  owner.agree("Desactivar esta pessoa? As suas sessões terminam já.");
+  await row.getByRole("button", { name: "Desactivar" }).click();
+  await row.getByText("desactivado").waitFor();
   await guest.open("/orders");
   await guest.page.waitForURL(/sign-in/);
   await signIn(guest.page, "nova@loja.ao", PASSWORD);
   await guest.page.getByRole("alert").waitFor();
-  await row.getByRole("button", { name: "Ativar", exact: true }).click();
-  await row.getByText("ativo", { exact: true }).waitFor();
+  await row.getByRole("button", { name: "Activar", exact: true }).click();
+  await row.getByText("activo", { exact: true }).waitFor();
   await signIn(guest.page, "nova@loja.ao", PASSWORD);
   await guest.page.locator(".who", { hasText: "leitura" }).waitFor();
   const own = owner.page.locator("tr", { hasText: "owner@loja.ao" });
@@ -152,7 +153,7 @@ test("a password is changed by who knows the present one", async () => {
   const change = async (present, next) => {
     await page.locator("form[action$=password] input[name=present]").fill(present);
     await page.getByLabel(/^Nova palavra-passe/).fill(next);
-    await page.getByLabel("Outra vez").fill(next);
+    await page.getByLabel("Repita a palavra-passe").fill(next);
     await press("Guardar");
   };
   await open("/account");

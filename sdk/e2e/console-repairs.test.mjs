@@ -125,7 +125,7 @@ const cardOf = (page, { referenceNumber }) =>
 
 test("money of another amount is accepted, with a reason, and the order is paid", async () => {
   const order = await mismatch(9004);
-  const { page, open, told, leave } = await stage.operator();
+  const { page, open, told, agree, leave } = await stage.operator();
   await open("/exceptions");
   const card = cardOf(page, order);
   await card.getByText("Outro montante").waitFor();
@@ -135,11 +135,12 @@ test("money of another amount is accepted, with a reason, and the order is paid"
   const asked = await card.getByLabel("Motivo").evaluate((field) => field.validity.valueMissing);
   assert.ok(asked, "without a reason nothing is sent");
   await card.getByLabel("Motivo").fill("um kwanza a mais, combinado");
+  agree("Esta decisão é definitiva e pode mudar o pedido. Continuar?");
   await card.getByRole("button", { name: "Resolver" }).click();
   await told("Resolvido.");
   assert.equal(await cardOf(page, order).count(), 0);
   assert.equal(await stage.service.statusOf(order), "CON");
-  await page.getByRole("link", { name: "Todos" }).click();
+  await page.getByRole("link", { name: "Todas" }).click();
   await cardOf(page, order).getByText("um kwanza a mais, combinado").waitFor();
   await leave();
 });
@@ -150,11 +151,12 @@ test("money of another amount is given back, and a partner sees that it was", as
   await partner.open("/exceptions");
   await cardOf(partner.page, order).getByText("Outro montante").waitFor();
   assert.equal(await partner.page.locator("main form").count(), 0, "an operator decides");
-  const { page, open, told, leave } = await stage.operator();
+  const { page, open, told, agree, leave } = await stage.operator();
   await open("/exceptions");
   const card = cardOf(page, order);
   await card.getByLabel("Resolver").selectOption("refund");
   await card.getByLabel("Motivo").fill("devolvido por transferência");
+  agree("Esta decisão é definitiva e pode mudar o pedido. Continuar?");
   await card.getByRole("button", { name: "Resolver" }).click();
   await told("Resolvido.");
   await leave();

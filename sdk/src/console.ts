@@ -23,7 +23,8 @@ document.addEventListener("click", (event) => {
 });
 
 document.addEventListener("submit", (event) => {
-  const question = (event.target as HTMLElement).dataset.confirm;
+  const pressed = (event as SubmitEvent).submitter?.dataset.confirm;
+  const question = pressed ?? (event.target as HTMLElement).dataset.confirm;
   if (question && !window.confirm(question)) event.preventDefault();
 });
 

@@ -40,7 +40,8 @@ pub(crate) fn bold(text: impl std::fmt::Display) -> String {
 /// What merchants, payers and rails wrote must not speak to the operator's terminal, nor turn its lines round.
 pub(crate) fn printable(text: &str) -> String {
     let is_mute = |c: char| {
-        !c.is_control() && !matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        !c.is_control()
+            && !matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     text.chars().map(|c| if is_mute(c) { c } else { '\u{b7}' }).collect()
 }

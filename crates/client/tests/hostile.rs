@@ -188,7 +188,10 @@ async fn who_is_asked_to_come_back_in_a_minute_does_not_come_at_once() {
         Fake::start(|path, _| if path == "/token" { said(200, TOKEN) } else { said(429, "{}") });
     let fault = busy.client().create_payment_order(&order()).await.unwrap_err();
     let minute = Some(std::time::Duration::from_secs(60));
-    assert!(matches!(fault, Error::Refused { retry_after, .. } if retry_after == minute), "{fault}");
+    assert!(
+        matches!(fault, Error::Refused { retry_after, .. } if retry_after == minute),
+        "{fault}"
+    );
     assert_eq!(busy.count("createPaymentOrder"), 1);
 }
 

@@ -57,7 +57,7 @@ export function create(stage, login, ...more) {
 
 export async function choosePassword(page, password, again = password) {
   await page.getByLabel(/^Nova palavra-passe/).fill(password);
-  await page.getByLabel("Outra vez").fill(again);
+  await page.getByLabel("Repita a palavra-passe").fill(again);
   await page.getByRole("button", { name: "Entrar" }).click();
 }
 

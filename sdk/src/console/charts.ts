@@ -12,6 +12,15 @@ interface Figures {
 }
 
 const HEIGHT_PX = 220;
+/** By what a line tells: what is bad is red, and what is good green. */
+const COLOURS: Record<keyof Figures, string> = {
+  at: "--chart-3",
+  orders: "--chart-3",
+  confirmed: "--chart-2",
+  cancelled: "--chart-1",
+  attempts: "--chart-3",
+  failures: "--chart-1",
+};
 let drawn: uPlot[] = [];
 
 export function startCharts(): void {
@@ -43,9 +52,9 @@ function draw(place: HTMLElement, figures: Figures): uPlot {
   const colours = getComputedStyle(document.documentElement);
   const ink = colours.getPropertyValue("--quiet").trim();
   const grid = { stroke: colours.getPropertyValue("--line").trim(), width: 1 };
-  const series = names.map((_, place) => ({
+  const series = names.map((name, place) => ({
     label: labels[place] ?? "",
-    stroke: colours.getPropertyValue(`--chart-${place + 1}`).trim(),
+    stroke: colours.getPropertyValue(COLOURS[name]).trim(),
     width: 2,
     points: { show: false },
     value: (_chart: uPlot, figure: number | null) => String(figure ?? ""),

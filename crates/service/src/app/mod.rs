@@ -1,6 +1,7 @@
 //! The toolbox every room is handed: settings, store, keys, clock, random, directory, metrics.
 
 mod awake;
+mod caught;
 mod clock;
 mod directory;
 mod limits;
@@ -16,6 +17,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 pub use awake::Awake;
+pub(crate) use caught::{Panicked, caught};
 pub use clock::Clock;
 pub use directory::{DirectoryCache, Known};
 pub use limits::{Limited, RateLimits};

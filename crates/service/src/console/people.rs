@@ -64,11 +64,8 @@ struct LinkTerms {
     path: &'static str,
 }
 
-const WELCOME: LinkTerms = LinkTerms {
-    kind: InvitationKind::Welcome,
-    life: INVITATION_LIFE,
-    path: "/console/welcome/",
-};
+const WELCOME: LinkTerms =
+    LinkTerms { kind: InvitationKind::Welcome, life: INVITATION_LIFE, path: "/console/welcome/" };
 const ENTRY: LinkTerms =
     LinkTerms { kind: InvitationKind::Entry, life: ENTRY_LIFE, path: "/console/enter/" };
 
@@ -191,7 +188,8 @@ pub(super) async fn change(
         "enable" => PersonChange::Enable,
         "totp_off" => PersonChange::Totp(None),
         "invite" => {
-            let login = Login::parse(&person.login).map_err(|fault| Refusal::Broken(fault.to_string()))?;
+            let login =
+                Login::parse(&person.login).map_err(|fault| Refusal::Broken(fault.to_string()))?;
             let invited = invite_again(&app, &login, &viewer.author()).await?;
             return page(&app, &viewer, &headers, Some(invited)).await;
         }

@@ -74,7 +74,10 @@ impl Reading {
 pub(crate) struct Streaming;
 
 /// Small answers are not worth a look.
-pub(super) fn watched(activity: &Arc<Activity>, answer: hyper::Response<Body>) -> hyper::Response<Body> {
+pub(super) fn watched(
+    activity: &Arc<Activity>,
+    answer: hyper::Response<Body>,
+) -> hyper::Response<Body> {
     let is_large = answer.body().size_hint().lower() > LARGE_BYTES;
     if !is_large && answer.extensions().get::<Streaming>().is_none() {
         return answer;

@@ -1,9 +1,7 @@
 //! Around every request: an id, a time limit, one count, and the body of every error.
 
 use std::net::IpAddr;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use axum::Router;
@@ -18,7 +16,7 @@ use super::error::{ApiError, FieldFault};
 use super::language::Language;
 use super::messages::message;
 use super::reply::json;
-use crate::app::{App, PARTNER_ROUTES, ROUTES, Trace};
+use crate::app::{App, PARTNER_ROUTES, Panicked, ROUTES, Trace, caught};
 use crate::domain::Environment;
 use crate::store::LoggedRequest;
 
@@ -247,19 +245,4 @@ fn log_failure(error: &ApiError, route: &str, request_id: &str) {
     if let ApiError::StorageUnavailable(reason) | ApiError::Internal(reason) = error {
         tracing::error!(route, request_id, reason, "request failed");
     }
-}
-
-struct Panicked;
-
-/// A panic ends one request, not the connection it came on; the panic hook has logged it.
-async fn caught<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
-    let mut work = std::pin::pin!(work);
-    std::future::poll_fn(|context| {
-        let polled = AssertUnwindSafe(|| work.as_mut().poll(context));
-        match std::panic::catch_unwind(polled) {
-            Ok(polled) => polled.map(Ok),
-            Err(_) => Poll::Ready(Err(Panicked)),
-        }
-    })
-    .await
 }

@@ -12,8 +12,7 @@ use crate::domain::{
     PaymentAttempt, PhoneNumber, Reason, ReferenceNumber, Word,
 };
 use crate::http::{
-    ApiError, Body, Caller, Envelope, ErrorReply, Exchange, Issue, OrderData, Reply,
-    field,
+    ApiError, Body, Caller, Envelope, ErrorReply, Exchange, Issue, OrderData, Reply, field,
 };
 use crate::orders::{self, Choice, PayError};
 use crate::rails::{Simulator, payment_id};

@@ -80,11 +80,17 @@ impl Store {
         engine!(self.visit_ended(reference, nonce))
     }
 
-    /// Windows that nobody has heard of since then; some of them, and the others the next time.
+    /// Windows that nobody has heard of since then, a slice at a time; what is left waits for the next time.
     pub async fn forget_visits(&self, before: Timestamp) -> Result<()> {
+        const SLICES_MAX: usize = 20;
         let sql = "delete from checkout_visits where (reference_number, nonce) in (
                        select reference_number, nonce from checkout_visits
                        where seen_at_ms < ?1 limit 5000)";
-        self.transact(vec![Statement::new(sql, values![before])]).await.map(drop)
+        for _ in 0..SLICES_MAX {
+            if !self.transact(vec![Statement::new(sql, values![before])]).await? {
+                break;
+            }
+        }
+        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::chaos;
 use super::sender::{Failure, Outcome, Sender};
 use super::signature::signature_headers;
-use crate::app::App;
+use crate::app::{App, caught};
 use crate::domain::{ApplicationId, Chaos, EventId, Lane, Retry, next_retry};
 use crate::store::{Attempt, Claimed, LeaseToken, Verdict};
 
@@ -53,7 +53,10 @@ pub(super) async fn deliver(
                 Some(_) => event.body.clone(),
                 None => std::mem::take(&mut event.body),
             };
-            (attempt(app, sender, &event, body, at).await, None)
+            // Whatever one merchant's answer does to us, the others' webhooks go on.
+            let outcome = caught(attempt(app, sender, &event, body, at)).await;
+            let broken = |_| Outcome::failed(Failure::Broken, "the service failed; see its log");
+            (outcome.unwrap_or_else(broken), None)
         }
     };
     let follow_up = chaos.filter(|_| outcome.failure.is_none()).map(|chaos| (chaos, event.clone()));

@@ -42,8 +42,8 @@ async fn what_was_given_out_is_found_again_whatever_was_tried_since(database: Te
     let checkout = Checkout::start(database).await;
     let reference = pay(&checkout, "FPSOLPGEXT", "").await;
     assert_eq!(attribute(&reference, "data-screen"), "reference");
-    let number = attribute(&reference, "data-share").split("Referência: ").nth(1).unwrap()[..11]
-        .to_owned();
+    let number =
+        attribute(&reference, "data-share").split("Referência: ").nth(1).unwrap()[..11].to_owned();
     let code = pay(&checkout, "FPSOLPG", "").await;
     assert_eq!(attribute(&code, "data-screen"), "code");
     let warning = format!("Tem a referência {number} por pagar");
