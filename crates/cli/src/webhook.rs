@@ -232,7 +232,7 @@ fn print(shown: &ShownEvent) {
         ("next try", event.next_attempt_at.as_deref().unwrap_or("none")),
         ("body", body),
     ] {
-        output::line(format_args!("{name:12} {}", output::printable(&value)));
+        output::line(format_args!("{name:12} {}", output::printable(value)));
     }
     if deliveries.is_empty() {
         output::line("Not tried yet.");

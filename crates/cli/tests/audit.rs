@@ -120,6 +120,7 @@ fn the_list_names_who_did_what(place: &Place) {
         .collect();
     let expected = [
         (Some("operator:cli"), Some("person.disable")),
+        (Some("operator:cli"), Some("person.invite")),
         (Some("operator:cli"), Some("person.create")),
     ];
     assert_eq!(actions, expected, "newest first");

@@ -242,7 +242,10 @@ fn a_name_nobody_can_read_is_refused(place: &Place) {
         place.svc(&["partner", "create", name]).refused(told);
         place.svc(&["application", "create", name, "--partner", id]).refused(told);
     }
-    assert_eq!(place.svc(&["partner", "list", "--json"]).json().as_array().unwrap().len(), 1);
+    assert_eq!(
+        place.svc(&["partner", "list", "--json"]).json().as_array().expect("a list").len(),
+        1
+    );
 }
 
 #[test]

@@ -1,8 +1,9 @@
-//! The browser SDK: a file that changes with us, the same file for ever, and what it must hash to.
+//! The browser SDK: a file that changes with us, each version of it for ever, and what it must hash to.
 
 use std::sync::LazyLock;
 
 use axum::Router;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -10,10 +11,12 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::http::{Asset, json};
+use crate::http::{ApiError, Asset, json};
+use crate::store::StoreError;
 
+const SCRIPT_TYPE: &str = "text/javascript; charset=utf-8";
 static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("text/javascript; charset=utf-8", include_bytes!("../assets/svc.min.js"))
+    Asset::new(SCRIPT_TYPE, include_bytes!("../assets/svc.min.js"))
         .with_brotli(include_bytes!("../assets/svc.min.js.br"))
 });
 /// Long enough to spare a page's second load, short enough for a mend to arrive.
@@ -23,8 +26,18 @@ const FOR_EVER: &str = "public, max-age=31536000, immutable";
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/sdks/v1/svc.min.js", get(current))
-        .route(&format!("/sdks/v1/{}/svc.min.js", version()), get(immutable))
+        .route("/sdks/v1/{version}/svc.min.js", get(immutable))
         .route("/sdks/v1/manifest.json", get(manifest))
+}
+
+/// Before it is given out: pages that name this version load it from every later one of us as well.
+pub(crate) async fn keep(app: &App) -> Result<(), StoreError> {
+    let script = std::str::from_utf8(SCRIPT.plain()).expect("the SDK is text");
+    app.store.keep_file(&name(&version()), script).await
+}
+
+fn name(version: &str) -> String {
+    format!("sdk {version}")
 }
 
 /// Another for every content.
@@ -49,8 +62,33 @@ async fn current(headers: HeaderMap) -> Response {
     for_all(response)
 }
 
-async fn immutable(headers: HeaderMap) -> Response {
-    for_all(SCRIPT.respond(&headers, FOR_EVER))
+async fn immutable(
+    State(app): State<App>,
+    Path(asked): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    if asked == version() {
+        return for_all(SCRIPT.respond(&headers, FOR_EVER));
+    }
+    // Nobody makes us look for what cannot be one.
+    if asked.len() != version().len() || !asked.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return ApiError::RouteNotFound.into_response();
+    }
+    match app.store.kept_file(&name(&asked)).await {
+        Ok(Some(script)) => {
+            let kind = HeaderValue::from_static(SCRIPT_TYPE);
+            let cache = HeaderValue::from_static(FOR_EVER);
+            let no_sniff = HeaderValue::from_static("nosniff");
+            let headers = [
+                (header::CONTENT_TYPE, kind),
+                (header::CACHE_CONTROL, cache),
+                (header::X_CONTENT_TYPE_OPTIONS, no_sniff),
+            ];
+            for_all((headers, script).into_response())
+        }
+        Ok(None) => ApiError::RouteNotFound.into_response(),
+        Err(fault) => ApiError::from(fault).into_response(),
+    }
 }
 
 /// Every merchant's page loads it, also those that ask for CORS because of the hash.

@@ -16,6 +16,7 @@ static JS: LazyLock<Asset> = LazyLock::new(|| {
 });
 
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
+const NOT_KEPT: &str = "no-store";
 
 fn css_name() -> String {
     format!("checkout.{}.css", CSS.tag())
@@ -38,6 +39,13 @@ pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Respo
     match name {
         name if name == css_name() => CSS.respond(&headers, FOR_EVER),
         name if name == js_name() => JS.respond(&headers, FOR_EVER),
+        // While nodes are upgraded one by one, the page may be of another.
+        name if name.starts_with("checkout.") && name.ends_with(".css") => {
+            CSS.respond(&headers, NOT_KEPT)
+        }
+        name if name.starts_with("checkout.") && name.ends_with(".js") => {
+            JS.respond(&headers, NOT_KEPT)
+        }
         _ => ApiError::RouteNotFound.into_response(),
     }
 }

@@ -30,6 +30,10 @@ impl Asset {
         Self { brotli: Some(brotli), ..self }
     }
 
+    pub(crate) fn plain(&self) -> &'static [u8] {
+        self.plain
+    }
+
     /// SHA-384 of the content.
     pub(crate) fn hash(&self) -> &[u8] {
         &self.hash

@@ -30,6 +30,8 @@ pub enum BindError {
     Listener(#[from] ListenerError),
     #[error(transparent)]
     Sender(#[from] SenderError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// How often this node looks whether partners or applications changed; tokens of a disabled
@@ -77,6 +79,7 @@ pub enum Ended {
 impl Server {
     pub async fn bind(app: App) -> Result<Self, BindError> {
         app.config.check(app.environment)?;
+        sdk::keep(&app).await?;
         let dispatcher = Dispatcher::new(app.clone())?;
         let asked = app.config.listen;
         let listener = Listener::bind(asked, app.config.tls.as_ref())?;

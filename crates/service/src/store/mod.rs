@@ -7,6 +7,7 @@ mod audit;
 mod directory;
 mod exceptions;
 mod figures;
+mod files;
 mod finding;
 mod inspect;
 mod looking;

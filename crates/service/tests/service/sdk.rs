@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper::{Method, StatusCode};
 
-use crate::support::{TestDatabase, TestService};
+use crate::support::{TestDatabase, TestService, on_both_engines};
 
 const FILE: &str = "/sdks/v1/svc.min.js";
 
@@ -47,5 +47,28 @@ async fn the_manifest_names_an_address_for_ever_and_its_hash() {
     let integrity = format!("sha384-{}", STANDARD.encode(hash));
     assert_eq!(manifest["integrity"], integrity.as_str());
     assert_eq!(file.text, service.get(FILE).await.text);
-    assert_eq!(service.get("/sdks/v1/0123/svc.min.js").await.status, StatusCode::NOT_FOUND);
+    for nobodys in ["0123", "0123456789ab", "0123456789a%2e"] {
+        let file = service.get(&format!("/sdks/v1/{nobodys}/svc.min.js")).await;
+        assert_eq!(file.status, StatusCode::NOT_FOUND, "{nobodys}");
+    }
+}
+
+on_both_engines! {
+    a_version_that_was_given_out_is_there_after_an_upgrade,
+}
+
+async fn a_version_that_was_given_out_is_there_after_an_upgrade(database: TestDatabase) {
+    let service = TestService::start(database).await;
+    let path = service.get("/sdks/v1/manifest.json").await.json()["path"].clone();
+    let name = path.as_str().unwrap().split('/').nth(3).unwrap().to_owned();
+    let kept = service.app.store.kept_file(&format!("sdk {name}")).await.unwrap().unwrap();
+    assert_eq!(kept, service.get(FILE).await.text, "every start keeps its own");
+    // What an earlier version of the service gave out.
+    service.app.store.keep_file("sdk 0123456789ab", "earlier()").await.unwrap();
+    service.app.store.keep_file("sdk 0123456789ab", "another()").await.unwrap();
+    let earlier = service.get("/sdks/v1/0123456789ab/svc.min.js").await;
+    assert_eq!((earlier.status, earlier.text.as_str()), (StatusCode::OK, "earlier()"));
+    assert_eq!(earlier.header("cache-control"), Some("public, max-age=31536000, immutable"));
+    assert_eq!(earlier.header("access-control-allow-origin"), Some("*"));
+    assert_eq!(earlier.header("content-type"), Some("text/javascript; charset=utf-8"));
 }
