@@ -30,7 +30,7 @@ impl OutboxBell {
     }
 
     /// Waits until everything due is sent and recorded; then tells when there is next something to
-    /// send, as far as only the clock knows. `None` also when nobody delivers.
+    /// send, as far as only the clock knows. Where nobody delivers, it waits until somebody does.
     pub async fn sent(&self) -> Option<Timestamp> {
         let (tell, told) = oneshot::channel();
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(tell);

@@ -7,6 +7,7 @@ mod assets;
 mod cancel;
 mod page;
 mod pay;
+mod payment;
 mod presence;
 mod screen;
 mod session;

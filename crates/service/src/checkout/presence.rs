@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::pay::Form;
+use super::payment::payment;
 use super::screen::screen;
-use super::view;
 use super::visit::Visit;
 use crate::app::App;
 use crate::http::{ApiError, json, origin_of};
@@ -91,7 +91,7 @@ pub(super) async fn state(State(app): State<App>, visit: Visit) -> Response {
         alive: known.is_some_and(|known| known.alive),
         left: left.is_some_and(|at| now.duration_since(at) >= LEFT_AFTER),
         screen: known.map(|_| screen(&visit.dossier, "", now).name()),
-        payment: known.and_then(|_| RawValue::from_string(view::payment(&visit.dossier, now)).ok()),
+        payment: known.and_then(|_| RawValue::from_string(payment(&visit.dossier, now)).ok()),
     };
     readable(&visit, json(&reply))
 }

@@ -4,10 +4,10 @@ use askama::Template;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use jiff::Timestamp;
-use serde_json::json;
 use url::Url;
 
 use super::assets::{css_url, js_url};
+use super::payment::payment;
 use super::screen::{Screen, is_expired_code, screen, version};
 use super::session::Session;
 use super::texts::Texts;
@@ -431,43 +431,6 @@ fn reason(t: &'static Texts, attempt: &PaymentAttempt) -> &'static str {
 fn paid_method(dossier: &Dossier) -> PaymentMethod {
     let paid = dossier.attempts.iter().find(|attempt| attempt.state == AttemptState::Accepted);
     paid.map_or(PaymentMethod::Direct, |attempt| attempt.instrument.method())
-}
-
-/// What the SDK hands to the merchant's callbacks (spec 2.5).
-pub(super) fn payment(dossier: &Dossier, now: Timestamp) -> String {
-    let order = &dossier.order;
-    let reference = dossier.live(PaymentMethod::BankReference, now);
-    let code = dossier.live(PaymentMethod::Direct, now);
-    let accepted = dossier.attempts.iter().find(|attempt| attempt.state == AttemptState::Accepted);
-    let told = accepted.or(reference).or(code);
-    let method = told
-        .or(dossier.attempts.last())
-        .map_or(PaymentMethod::Direct, |attempt| attempt.instrument.method());
-    // Pages of merchants read these paths whatever was pending.
-    let mut data = json!({ "paymentReference": "", "entity": { "number": "", "name": "" } });
-    match told.map(|attempt| (&attempt.instrument, attempt.deadline)) {
-        Some((Instrument::Reference(Some(bank)), deadline)) => {
-            data["paymentReference"] = bank.number().into();
-            data["entity"]["number"] = bank.entity().into();
-            data["expiresAt"] = deadline.to_string().into();
-        }
-        Some((Instrument::Code(Some(_)), deadline)) => {
-            data["expiresAt"] = deadline.to_string().into();
-        }
-        _ => {}
-    }
-    json!({
-        "orderId": order.external_transaction_id.as_str(),
-        "externalTransactionId": order.external_transaction_id.as_str(),
-        "referenceNumber": order.reference_number.as_str(),
-        "paymentStatus": order.status.code(),
-        "method": method.code(),
-        "amount": order.terms.amount.get(),
-        "currency": "AOA",
-        "createdAt": order.created_at.to_string(),
-        "data": data,
-    })
-    .to_string()
 }
 
 pub(super) fn not_found(headers: &HeaderMap, language: Language) -> Response {

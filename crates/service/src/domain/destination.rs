@@ -63,6 +63,11 @@ impl UrlRules {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(UrlIssue::Credentials);
         }
+        // The host stands in the policies of our pages, where `*` and `;` would say something else.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+        if url.domain().is_some_and(|name| !name.chars().all(is_plain)) {
+            return Err(UrlIssue::Characters);
+        }
         Ok(url)
     }
 

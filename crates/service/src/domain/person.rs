@@ -106,8 +106,9 @@ mod tests {
     #[test]
     fn a_login_is_in_lower_case_and_short() {
         assert_eq!(Login::parse(" Ana.Silva@Loja.ao ").unwrap().as_str(), "ana.silva@loja.ao");
-        for wrong in ["", "a", "a b", "ana\n", "ana<script>", &"a".repeat(101), "joão"] {
-            assert_eq!(Login::parse(wrong.trim_matches(' ')).is_err(), wrong != "ana\n", "{wrong}");
+        assert_eq!(Login::parse("ana\n").unwrap().as_str(), "ana");
+        for wrong in ["", "a", "a b", "ana<script>", &"a".repeat(101), "joão"] {
+            assert!(Login::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) use format::{centimos, luanda_time, money, qr};
 pub(crate) use language::Language;
 pub(crate) use listener::Listener;
 pub use listener::ListenerError;
-pub(crate) use messages::{ALL_ERRORS, Issue};
+pub(crate) use messages::{Issue, all_errors};
 pub(crate) use order_data::OrderData;
 pub(crate) use page::{Asset, page_response};
 pub(crate) use query::{optional_parameter, parameter};

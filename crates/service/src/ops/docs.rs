@@ -4,7 +4,7 @@ use askama::Template;
 use serde_json::Value;
 use utoipa::openapi::OpenApi;
 
-use crate::http::ALL_ERRORS;
+use crate::http::all_errors;
 
 /// The hash is of the style in `templates/docs.html`; a test holds the two together.
 pub(super) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-seWiU3yEVXv101J9ZapStkLS4YvjnCIwTsT7HHHjhiU='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -52,7 +52,7 @@ pub(super) fn page(openapi: &OpenApi) -> String {
         version: text("/info/version"),
         introduction: text("/info/description"),
         operations: operations(&document),
-        errors: ALL_ERRORS(),
+        errors: all_errors(),
     };
     page.render().expect("the template only prints strings")
 }

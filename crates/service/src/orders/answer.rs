@@ -63,7 +63,7 @@ pub async fn answer(
             }
         }
         Found::NotPaid => {
-            let refused = attempt.refused(Reason::from_text(why), now);
+            let refused = attempt.refused(Reason::from_text(&format!("other:{why}")), now);
             matches!(app.store.step(refused).await?, Stepped::Done { .. })
         }
     };

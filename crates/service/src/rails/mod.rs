@@ -33,7 +33,7 @@ pub struct Capabilities {
     pub has_queue: bool,
 }
 
-/// A method, the amounts it takes, and whose it is.
+/// A method and the amounts it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MethodTerms {
     pub method: PaymentMethod,

@@ -5,7 +5,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{OpenApi as Document, PathsBuilder, RefOr, Schema};
 use utoipa::{Modify, OpenApi};
 
-use crate::http::ALL_ERRORS;
+use crate::http::all_errors;
 use crate::{partner, sandbox};
 
 #[derive(OpenApi)]
@@ -96,7 +96,7 @@ struct ErrorValues;
 
 impl Modify for ErrorValues {
     fn modify(&self, document: &mut Document) {
-        let values = ALL_ERRORS().into_iter().map(|(_, value, _)| Value::from(value)).collect();
+        let values = all_errors().into_iter().map(|(_, value, _)| Value::from(value)).collect();
         let schemas = document.components.as_mut().map(|components| &mut components.schemas);
         let reply = schemas.and_then(|schemas| schemas.get_mut("ErrorReply"));
         let Some(RefOr::T(Schema::Object(reply))) = reply else { return };
@@ -151,6 +151,6 @@ mod tests {
             assert!(value.pointer(path).is_some(), "{path} is missing");
         }
         let listed = &value["components"]["schemas"]["ErrorReply"]["properties"]["error"]["enum"];
-        assert_eq!(listed.as_array().map(Vec::len), Some(ALL_ERRORS().len()), "{listed}");
+        assert_eq!(listed.as_array().map(Vec::len), Some(all_errors().len()), "{listed}");
     }
 }

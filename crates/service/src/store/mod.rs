@@ -1,7 +1,7 @@
 //! All SQL: two engines behind one set of coarse methods, each one transaction.
 //!
-//! Writes of all callers are gathered and committed together; a caller is answered only after the
-//! commit is durable. Nothing above this room sees a transaction.
+//! Writes of all callers are gathered and committed together (on PostgreSQL those of which there are many); a
+//! caller is answered only after the commit is durable. Nothing above this room sees a transaction.
 
 mod audit;
 mod directory;

@@ -18,7 +18,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ("http", &["app", "config", "domain", "orders", "store"]),
     ("partner", &["app", "domain", "http", "orders", "store"]),
     ("checkout", &["app", "domain", "http", "keys", "orders", "store"]),
-    ("sdk", &["app", "http"]),
+    ("sdk", &["app", "http", "store"]),
     ("rail_notices", &["app", "http", "orders", "rails", "store"]),
     ("sandbox", &["app", "checkout", "domain", "http", "orders", "rails", "store"]),
     ("ops", &["app", "domain", "http", "orders", "store"]),

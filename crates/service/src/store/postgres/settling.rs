@@ -226,7 +226,11 @@ impl<'a> Books<'a> {
                 let status = order.and_then(|order| self.status.get(order).copied());
                 self.except(receipt, kind.weigh_again(status), detail.clone())
             }
-            Effect::Nothing | Effect::Step(_) => Received::Noted,
+            Effect::Nothing => Received::Noted,
+            // Such a one is a transaction of its own.
+            Effect::Step(_) => {
+                return Err(StoreError::Corrupt("a step among settlements".into()));
+            }
         };
         let outcome = match received {
             Received::Exception(_) => EXCEPTION,

@@ -1,4 +1,4 @@
-//! Threads that own SQLite connections: one writer that commits in groups, and a reader beside it.
+//! Threads that own SQLite connections: one writer that commits in groups, and two that read beside it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
