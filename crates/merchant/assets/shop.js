@@ -86,12 +86,14 @@ function startShop() {
     .generateButton({
       createOrder,
       onApprove: (data, actions) => {
+        sessionStorage.removeItem(PAYING);
         cart.clear();
         showCart();
         actions.onPopupWindowClosed(() => go("success", { orderId: data.payment.orderId }));
       },
       onPending: (data, actions) => {
         const { paymentReference = "", entity } = data.payment.data;
+        sessionStorage.removeItem(PAYING);
         sessionStorage.setItem(CART_OF + data.payment.orderId, JSON.stringify([...cart]));
         cart.clear();
         showCart();

@@ -61,7 +61,7 @@ async fn receive(
     let notice = notice.ok_or_else(|| {
         // It may be money: whoever reads the log finds what we were told.
         let start = String::from_utf8_lossy(&raw[..raw.len().min(LOGGED_BYTES_MAX)]);
-        tracing::error!(rail = name, notice = %start, "a signed notice of a rail cannot be read");
+        tracing::error!(rail = name, notice = ?start, "a signed notice of a rail cannot be read");
         ApiError::InvalidBody(vec![FieldFault::new("body", Issue::NotANotice)])
     })?;
     let received = orders::settle(app, notice, &exchange.request_id).await?;

@@ -59,7 +59,7 @@ export function renderButton(
   container.append(host);
   return {
     destroy() {
-      if (one.host !== host) return;
+      if (one.host !== host || rendered.get(container) !== one) return;
       one.flow?.abandon();
       host.remove();
       rendered.delete(container);

@@ -23,8 +23,9 @@ export function verdict(
   if (paymentStatus === "CON") return "approve";
   if (paymentStatus === "CAN") return "cancel";
   if (!gone) return undefined;
-  // What the payer took along, a reference or a code, can still be paid.
-  if (data.expiresAt) return "pending";
+  // What the payer took along, a reference or a code, can still be paid. (An older service told of a code by
+  // its screen only.)
+  if (data.expiresAt || view.screen === "code") return "pending";
   if (MOVING.includes(view.screen)) return waitedEnough ? "pending" : undefined;
   return "cancel";
 }

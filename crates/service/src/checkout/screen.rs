@@ -91,7 +91,7 @@ fn payable(live: &PaymentAttempt) -> Screen<'_> {
     }
 }
 
-/// A reference's time is its order's; a code ends before.
+/// With a reference the order ends as a rule; a code ends before.
 pub(super) fn is_expired_code(attempt: &PaymentAttempt) -> bool {
     attempt.state == AttemptState::Expired && attempt.instrument.method() == PaymentMethod::Direct
 }

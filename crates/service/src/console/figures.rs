@@ -36,7 +36,7 @@ pub async fn count(app: &App) -> Result<(), StoreError> {
         if hour > now {
             break;
         }
-        app.store.count_hour(hour).await?;
+        app.store.count_hour(hour, now).await?;
         from = hour.saturating_add(SignedDuration::from_hours(1)).unwrap_or(Timestamp::MAX);
         if now.duration_since(from) >= SETTLES_AFTER {
             app.store.set_figures_counted_to(from).await?;

@@ -26,11 +26,6 @@ const LOOKS_SILENT_MAX: u32 = 10;
 const LOOKS_MAX: u32 = 1_200;
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Who does not read any more gives up the place.
-async fn sent<E>(sending: impl Future<Output = Result<(), E>>) -> bool {
-    matches!(tokio::time::timeout(SEND_TIMEOUT, sending).await, Ok(Ok(())))
-}
-
 pub(super) async fn live(State(app): State<App>, viewer: Viewer) -> Result<Response, Refusal> {
     let turn = STREAMS.try_acquire().map_err(|_| Refusal::Unavailable("too many pages".into()))?;
     let shown = viewer.asked("seen").parse().ok();
@@ -66,4 +61,9 @@ pub(super) async fn live(State(app): State<App>, viewer: Viewer) -> Result<Respo
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
+}
+
+/// Who does not read any more gives up the place.
+async fn sent<E>(sending: impl Future<Output = Result<(), E>>) -> bool {
+    matches!(tokio::time::timeout(SEND_TIMEOUT, sending).await, Ok(Ok(())))
 }

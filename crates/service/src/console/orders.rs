@@ -198,8 +198,11 @@ async fn write_csv(
             text.push_str("\r\n");
         }
         let part = sender.send_data(Bytes::from(std::mem::take(&mut text)));
-        if !matches!(tokio::time::timeout(PART_TIMEOUT, part).await, Ok(Ok(()))) {
-            return;
+        match tokio::time::timeout(PART_TIMEOUT, part).await {
+            Ok(Ok(())) => {}
+            // Nobody is there any more.
+            Ok(Err(_)) => return,
+            Err(_) => return sender.abort(ExportBrokeOff),
         }
         match page.next {
             Some(next) => before = Some(next),

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Semaphore;
 
 use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Room, done, respond};
@@ -21,6 +22,8 @@ const PAGE_ROWS: usize = 50;
 const DESTINATIONS_MAX: usize = 50;
 /// Events whose attempts tell how a destination is.
 const RECENT_EVENTS: usize = 200;
+/// One at a time, per node.
+static RECOVERING: Semaphore = Semaphore::const_new(1);
 /// Who recovers a great many is told that it goes on.
 const ANSWER_AFTER: Duration = Duration::from_secs(5);
 
@@ -294,8 +297,12 @@ pub(super) async fn recover(
         Scope::Everything => vec![None],
         Scope::Applications(own) => own.iter().copied().map(Some).collect(),
     };
-    // On its own: with a million of them it outlives the request, and must not begin anew with the next one.
+    let Ok(turn) = RECOVERING.try_acquire() else {
+        return Ok(done("/console/webhooks", "recovering"));
+    };
+    // On its own: with a million of them it outlives the request.
     let recovering = tokio::spawn(async move {
+        let _turn = turn;
         for application in applications {
             // Those that wait first: what was given up joins them.
             for state in [EventState::Queued, EventState::Exhausted] {
@@ -305,7 +312,10 @@ pub(super) async fn recover(
                     since: Some(since),
                     ..Default::default()
                 };
-                replay(&app, &viewer, filter, &format!("{} since {since}", state.as_str())).await?;
+                let subject = format!("{} since {since}", state.as_str());
+                replay(&app, &viewer, filter, &subject).await.inspect_err(|fault| {
+                    tracing::error!(?fault, "recovering webhooks broke off");
+                })?;
             }
         }
         Ok(())

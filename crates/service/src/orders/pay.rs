@@ -45,6 +45,8 @@ pub enum PayError {
 const PUSH_WINDOW: SignedDuration = SignedDuration::from_secs(90);
 /// A code of the own wallet can be approved for this long.
 const CODE_LIFE: SignedDuration = SignedDuration::from_mins(15);
+/// Of whatever a rail gives out: the longest life of a bank reference, and a day.
+const DEADLINE_MAX: SignedDuration = SignedDuration::from_hours(31 * 24);
 /// When a call whose end nobody saw is asked about.
 const CALL_LOST_AFTER: SignedDuration = SignedDuration::from_secs(60);
 /// A quick rail is waited for; a slow one answers while the payer reads.
@@ -203,6 +205,10 @@ async fn call(app: App, rail: Arc<Rail>, order: Order, attempt: PaymentAttempt, 
 /// The number a rail chose is known to nobody else: a store that is away for a moment is waited for.
 async fn keep(app: &App, mut step: Step) -> Result<Stepped, StoreError> {
     for pause in STORE_PAUSES {
+        // Who reads the feed no longer reckons with an id of half a minute ago.
+        if let Some(event) = &mut step.event {
+            event.id = EventId::assign(app.clock.now(), app.random.bytes());
+        }
         match app.store.step(step.clone()).await {
             Err(StoreError::Unavailable(_)) => tokio::time::sleep(pause).await,
             // Meanwhile it was asked about, in vain: now it is known.
@@ -218,10 +224,11 @@ async fn keep(app: &App, mut step: Step) -> Result<Stepped, StoreError> {
 /// The instrument can be paid now: the moment the merchant hears of `PEN`.
 fn live(app: &App, order: &Order, attempt: &PaymentAttempt, accepted: Accepted) -> Step {
     let now = app.clock.now();
-    let deadline = accepted.deadline.unwrap_or(attempt.deadline);
+    // Whatever a rail writes, no order lives for years.
+    let latest = now.saturating_add(DEADLINE_MAX).unwrap_or(Timestamp::MAX);
+    let deadline = accepted.deadline.unwrap_or(attempt.deadline).min(latest);
     let (to, instrument, due_at) = match accepted.given {
         Given::Push => (AttemptState::AwaitingPayer, attempt.instrument.clone(), Some(deadline)),
-        // Its deadline is the order's.
         Given::Reference(bank) => (AttemptState::Issued, Instrument::Reference(Some(bank)), None),
         Given::Code(code) => (AttemptState::Issued, Instrument::Code(Some(code)), Some(deadline)),
     };

@@ -107,12 +107,14 @@ impl Store {
         Ok(self.select_one(Statement::new(sql, values), Cells::maybe_time).await?.flatten())
     }
 
-    /// Counts an hour, anew if it was counted before.
-    pub async fn count_hour(&self, hour: Timestamp) -> Result<()> {
+    /// Counts an hour, as far as it has gone, anew if it was counted before.
+    pub async fn count_hour(&self, hour: Timestamp, now: Timestamp) -> Result<()> {
         let mut counted = BTreeMap::<i64, Figures>::new();
         for part in 0..PARTS_OF_AN_HOUR {
             let begin = hour.saturating_add(PART * part).unwrap_or(Timestamp::MAX);
-            self.count_part(&mut counted, begin).await?;
+            if begin <= now {
+                self.count_part(&mut counted, begin).await?;
+            }
         }
         let mut together = Figures::default();
         counted.values().for_each(|figures| together.add(figures));

@@ -114,10 +114,10 @@ impl Database {
             }
         };
         let mut held = vec![lock(Path::new(&name), private_file(Path::new(&name)))?];
-        // The file itself too, which may have a second name, if it is there. SQLite's own locks are of another
-        // kind; they would end with the first of our files that is closed, so this one stays open as long as the
-        // service.
-        if cfg!(unix) && path.metadata().is_ok_and(|file| file.len() > 0) {
+        // The file itself too, which may have a second name, unless it is still to be made. On Linux SQLite's own
+        // locks are of another kind; they would end with the first of our files that is closed, so this one stays
+        // open as long as the service.
+        if cfg!(target_os = "linux") && path.metadata().is_ok_and(|file| file.len() > 0) {
             held.push(lock(&path, File::open(&path))?);
         }
         Ok(ServiceLock(held))

@@ -127,7 +127,7 @@ mod tests {
             store.figures(scope, Timestamp::UNIX_EPOCH).await.unwrap();
         }
         store.first_steps(ApplicationId(1)).await.unwrap();
-        store.count_hour(Timestamp::UNIX_EPOCH).await.unwrap();
+        store.count_hour(Timestamp::UNIX_EPOCH, Timestamp::MAX).await.unwrap();
         store.first_news_since(Timestamp::UNIX_EPOCH).await.unwrap();
         store.audit_page(AuditFilter::default(), 50).await.unwrap();
         let subject = Some("order".to_owned());

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use hyper::{Method, StatusCode};
 use jiff::SignedDuration;
+use svc_service::domain::{Author, Login};
+use svc_service::store::PersonChange;
 
 use super::sign_in::set_cheap_password;
 use super::world::{Visitor, World, session_cookie};
@@ -14,6 +16,7 @@ on_both_engines! {
     a_session_ends_twelve_hours_after_it_began_or_two_after_it_was_last_used,
     a_moved_clock_signs_nobody_out,
     a_new_password_ends_every_other_session,
+    of_two_who_change_a_password_at_once_one_knew_it,
     who_guesses_the_present_password_has_to_wait,
     a_page_that_refreshes_itself_is_told_where_to_go,
 }
@@ -105,6 +108,22 @@ async fn a_new_password_ends_every_other_session(database: TestDatabase) {
     let here = Visitor { cookie: session_cookie(&answer).unwrap(), ..olga };
     assert!(is_in(&world, &here).await, "this browser goes on with a new session");
     assert_eq!(world.told("operator:olga", "person.set_password", "olga").await, 1);
+}
+
+async fn of_two_who_change_a_password_at_once_one_knew_it(database: TestDatabase) {
+    let world = World::start(database).await;
+    world.operator().await;
+    set_cheap_password(&world, "olga").await;
+    let (store, login) = (&world.app().store, Login::parse("olga").unwrap());
+    // As both requests found it when they began.
+    let found = store.person_by_login(&login).await.unwrap().unwrap();
+    let (at, by) = (world.app().clock.now(), Author::command_line());
+    let change = |hash: &str| PersonChange::Password(hash.to_owned());
+    assert!(store.change_own(&found, change("first"), at, &by).await.unwrap());
+    assert!(!store.change_own(&found, change("second"), at, &by).await.unwrap());
+    assert!(!store.change_own(&found, PersonChange::Totp(None), at, &by).await.unwrap());
+    let now = store.person_by_login(&login).await.unwrap().unwrap();
+    assert_eq!(now.password_hash.as_deref(), Some("first"));
 }
 
 async fn who_guesses_the_present_password_has_to_wait(database: TestDatabase) {
