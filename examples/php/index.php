@@ -105,7 +105,11 @@ function createOrder(PDO $db, string $body, string $application, string $shop): 
     if ($amount === 0) {
         return [422, []];
     }
-    $uuid = vsprintf('%s%s-%s-%s-%s-%s%s%s', str_split(bin2hex(random_bytes(16)), 4));
+    $bytes = random_bytes(16);
+    // Version 4, variant 1.
+    $bytes[6] = chr(ord($bytes[6]) & 0x0f | 0x40);
+    $bytes[8] = chr(ord($bytes[8]) & 0x3f | 0x80);
+    $uuid = vsprintf('%s%s-%s-%s-%s-%s%s%s', str_split(bin2hex($bytes), 4));
     $id = "order_$uuid";
     $db->prepare("insert into orders values (?, 'PEN', ?, null)")->execute([$id, $amount]);
     $urls = ['returnUrl' => "$shop/success", 'cancelUrl' => "$shop/cancelled", 'webhookUrl' => "$shop/api/svc/webhook"];

@@ -230,7 +230,7 @@ impl<'a> Builder<'a> {
             code: code.map_or("", |code| &code.code),
             link,
             paid_at: dossier.settled_at.map(|at| luanda_time(at, language)).unwrap_or_default(),
-            method_label: self.label(paid_method(dossier)),
+            method_label: self.name_of(paid_method(dossier)),
             reference_number: reference,
             external_id: order.external_transaction_id.as_str(),
             ended_text: self.ended_text(),
@@ -297,6 +297,14 @@ impl<'a> Builder<'a> {
             PaymentMethod::Direct => {
                 self.t.m_own.replace("{wallet}", &self.app.config.labels.wallet)
             }
+        }
+    }
+
+    /// On a proof, where the label of the button would be a command.
+    fn name_of(&self, method: PaymentMethod) -> String {
+        match method {
+            PaymentMethod::Direct => self.app.config.labels.wallet.clone(),
+            PaymentMethod::ExpressWallet | PaymentMethod::BankReference => self.label(method),
         }
     }
 

@@ -43,7 +43,7 @@ impl PayerId {
 }
 
 fn readable(text: String, max: usize) -> Result<String, TextIssue> {
-    if text.trim().is_empty() {
+    if text.chars().all(|c| c.is_whitespace() || is_invisible(c)) {
         return Err(TextIssue::Empty);
     }
     // Bytes first: a text of few bytes cannot have too many characters, and most are short.
@@ -54,6 +54,14 @@ fn readable(text: String, max: usize) -> Result<String, TextIssue> {
         return Err(TextIssue::Control);
     }
     Ok(text)
+}
+
+/// What nobody sees, although it is no space.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{00AD}' | '\u{115F}' | '\u{1160}' | '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{2800}'
+    ) || matches!(c, '\u{3164}' | '\u{FFA0}')
 }
 
 /// Control characters break logs; direction overrides make a page show something else than was stored.
@@ -74,7 +82,10 @@ mod tests {
             assert_eq!(Label::parse(good).map(|l| l.as_str().to_owned()), Ok(good.to_owned()));
         }
         assert_eq!(Label::parse(""), Err(TextIssue::Empty));
-        assert_eq!(Label::parse("  "), Err(TextIssue::Empty));
+        for unseen in ["  ", "\u{200B}", "\u{2800} \u{3164}", "\u{00AD}"] {
+            assert_eq!(Label::parse(unseen), Err(TextIssue::Empty), "{unseen:?}");
+        }
+        assert!(Label::parse("👩\u{200D}🍳").is_ok(), "within a name it joins what is seen");
         for bad in ["a\u{0}b", "a\r\nb", "a\tb", "abc\u{202E}cod", "\u{2066}x", "a\u{85}b"] {
             assert_eq!(Label::parse(bad), Err(TextIssue::Control), "{bad:?}");
         }
