@@ -89,7 +89,7 @@ test("orders are filtered by their address, and paged", async () => {
   await page.getByLabel("Estado").selectOption("CON");
   await page.waitForURL(/status=CON/);
   assert.deepEqual([...new Set(await rows.locator(".pill").allInnerTexts())], ["pago"]);
-  await page.getByLabel("Aplicação").selectOption({ label: "Demo" });
+  await page.getByLabel("Aplicação").selectOption({ label: "Loja Kianda" });
   await page.waitForURL(/application=/);
   await page.getByLabel("De", { exact: true }).fill("2001-01-01");
   await page.getByLabel("Até").fill("2001-01-02");
@@ -268,7 +268,7 @@ test("people of a partner see and do what is theirs by their role", async () => 
   const support = await stage.partnerUser("support", { allowed: [NOT_FOUND] });
   await support.open("/orders");
   const names = await support.page.locator("td[data-label=Aplicação]").allInnerTexts();
-  assert.deepEqual([...new Set(names)], ["Demo"]);
+  assert.deepEqual([...new Set(names)], ["Loja Kianda"]);
   await support.open(`/orders/${foreign}`);
   assert.equal(await support.heading(), "Não encontrado");
   await support.open(pathOf(order));
@@ -289,7 +289,7 @@ test("people of a partner see and do what is theirs by their role", async () => 
 async function foreignReference() {
   const { page, open, leave } = await stage.operator();
   await open("/orders?before=&status=CON");
-  const row = page.locator("tbody tr", { hasNotText: "Demo" }).first();
+  const row = page.locator("tbody tr", { hasNotText: "Loja Kianda" }).first();
   const reference = await row.locator("a").innerText();
   await leave();
   return reference;

@@ -10,7 +10,7 @@ use svc_service::store::PendingEvent;
 
 use crate::lengths::length;
 use crate::output;
-use crate::partner::{application_view, open};
+use crate::partner::application_view;
 use crate::settings::DataArgs;
 
 #[derive(clap::Subcommand)]
@@ -99,7 +99,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 }
 
 async fn create(args: Create) -> anyhow::Result<()> {
-    let app = open(&args.data).await?;
+    let app = args.data.settings()?.open().await?;
     let partner = ClientId::parse(args.partner)?;
     let pending_event = match args.pending_event {
         PendingEventArg::Instrument => PendingEvent::Instrument,
@@ -112,7 +112,7 @@ async fn create(args: Create) -> anyhow::Result<()> {
 }
 
 async fn list(args: List) -> anyhow::Result<()> {
-    let app = open(&args.data).await?;
+    let app = args.data.settings()?.open().await?;
     let directory = app.store.directory().await?;
     let views: Vec<_> = directory
         .applications
@@ -132,7 +132,7 @@ async fn list(args: List) -> anyhow::Result<()> {
 }
 
 async fn rotate(args: Rotate) -> anyhow::Result<()> {
-    let app = open(&args.data).await?;
+    let app = args.data.settings()?.open().await?;
     let uuid = application_uuid(&args.application)?;
     let takeover = Takeover { switch_after: args.switch_after, overlap: args.overlap };
     let secret =

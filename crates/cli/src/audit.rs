@@ -6,7 +6,6 @@ use svc_service::audit::{self, Fault, Verdict};
 use svc_service::store::AuditFilter;
 
 use crate::output;
-use crate::partner::open;
 use crate::settings::DataArgs;
 
 #[derive(clap::Subcommand)]
@@ -90,7 +89,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 
 async fn verify(args: Verify) -> anyhow::Result<()> {
     let kept = args.head.as_deref().map(parse_head).transpose()?;
-    let app = open(&args.data).await?;
+    let app = args.data.settings()?.open().await?;
     let kept = kept.as_ref().map(|(id, mac)| (*id, mac.as_slice()));
     let verdict = audit::verify(&app, kept).await?;
     let report = report(&verdict);
@@ -150,7 +149,7 @@ fn parse_head(text: &str) -> anyhow::Result<(i64, Vec<u8>)> {
 }
 
 async fn head(args: Head) -> anyhow::Result<()> {
-    let app = open(&args.data).await?;
+    let app = args.data.settings()?.open().await?;
     let mut sealer = audit::Sealer::default();
     sealer.tick(&app).await?;
     match app.store.last_seal().await? {
@@ -161,7 +160,7 @@ async fn head(args: Head) -> anyhow::Result<()> {
 }
 
 async fn list(args: List) -> anyhow::Result<()> {
-    let app = open(&args.data).await?;
+    let app = args.data.settings()?.open().await?;
     let filter = AuditFilter { before_id: None, subject: args.subject };
     let rows = app.store.audit_page(filter, args.limit).await?;
     if args.json {

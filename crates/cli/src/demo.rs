@@ -163,7 +163,7 @@ async fn seeded_credentials(
             return Ok((present, previous));
         }
     }
-    let credentials = Credentials::from(credentials::create_partner(app, "Demo").await?);
+    let credentials = Credentials::from(credentials::create_partner(app, "Loja Kianda").await?);
     keep(&path, &credentials)?;
     app.directory.refresh(&app.store).await?;
     Ok((credentials, None))

@@ -1,14 +1,13 @@
 //! `svc exception`: money that fits no order, and what an operator did about it.
 
 use serde::Serialize;
-use svc_service::app::App;
 use svc_service::domain::{Actor, Author, ExceptionKind, ReferenceNumber};
 use svc_service::orders::{self, Resolution};
 use svc_service::store::{ExceptionFilter, ExceptionRecord};
 
 use crate::order::not_blank;
 use crate::output;
-use crate::settings::{DataArgs, Settings};
+use crate::settings::DataArgs;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -153,8 +152,7 @@ async fn list(args: List) -> anyhow::Result<()> {
 }
 
 async fn resolve(args: Resolve) -> anyhow::Result<()> {
-    let Settings { config, database } = args.data.settings()?;
-    let app = App::open(config, &database).await?;
+    let app = args.data.settings()?.open().await?;
     let how = match args.how {
         How { accept: true, .. } => Resolution::Accept,
         How { refund: true, .. } => Resolution::Refund,

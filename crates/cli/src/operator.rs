@@ -9,7 +9,6 @@ use svc_service::domain::{Author, ClientId, Login, PartnerId, Role};
 use svc_service::store::{Person, PersonChange};
 
 use crate::output;
-use crate::partner::open;
 use crate::settings::DataArgs;
 
 #[derive(clap::Subcommand)]
@@ -117,7 +116,7 @@ async fn create(args: Create) -> anyhow::Result<()> {
     let role = Role::from_word(&args.role).with_context(|| {
         format!("{} is no role; choose owner, developer, support or reader", args.role)
     })?;
-    let app = open(&args.data).await?;
+    let app = args.data.settings()?.open().await?;
     let partner = args.partner.as_deref().map(|client| partner(&app, client)).transpose()?;
     let by = Author::command_line();
     let invited = console::invite(&app, &login, partner, role, &by).await?;
@@ -127,7 +126,7 @@ async fn create(args: Create) -> anyhow::Result<()> {
 
 async fn invite(args: Invite) -> anyhow::Result<()> {
     let login = Login::parse(&args.login)?;
-    let app = open(&args.data).await?;
+    let app = args.data.settings()?.open().await?;
     let invited = console::invite_again(&app, &login, &Author::command_line()).await?;
     print(&app, args.link, &invited, args.json);
     Ok(())
@@ -146,7 +145,7 @@ fn print(app: &App, link: LinkArgs, invited: &Invited, json: bool) {
 }
 
 async fn list(args: List) -> anyhow::Result<()> {
-    let app = open(&args.data).await?;
+    let app = args.data.settings()?.open().await?;
     let partner = args.partner.as_deref().map(|client| partner(&app, client)).transpose()?;
     let views: Vec<_> = app.store.people(partner).await?.into_iter().map(view).collect();
     if args.json {
@@ -176,7 +175,7 @@ fn view(person: Person) -> View {
 
 async fn change(args: One, change: PersonChange, done: &str) -> anyhow::Result<()> {
     let login = Login::parse(&args.login)?;
-    let app = open(&args.data).await?;
+    let app = args.data.settings()?.open().await?;
     let Some(person) = app.store.person_by_login(&login).await? else {
         bail!("nobody signs in as {}; svc operator list shows who does", login.as_str());
     };

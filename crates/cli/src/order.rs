@@ -2,7 +2,6 @@
 
 use anyhow::{Context, bail};
 use serde::Serialize;
-use svc_service::app::App;
 use svc_service::domain::{
     Actor, Author, CancelReason, Dossier, Instrument, PaymentAttempt, Reason, ReferenceNumber,
     Status,
@@ -10,7 +9,7 @@ use svc_service::domain::{
 use svc_service::orders::{self, Cancelling, Found};
 use svc_service::store::{AuditEntry, Directory, EventFilter, ExceptionFilter, Scope, Store};
 
-use crate::settings::{DataArgs, Settings};
+use crate::settings::DataArgs;
 use crate::{exception, output, webhook};
 
 /// Of an order's events and exceptions, each.
@@ -143,8 +142,7 @@ async fn show(args: Show) -> anyhow::Result<()> {
 }
 
 async fn cancel(args: Cancel) -> anyhow::Result<()> {
-    let Settings { config, database } = args.data.settings()?;
-    let app = App::open(config, &database).await?;
+    let app = args.data.settings()?.open().await?;
     let reference = find(&app.store, &args.order).await?;
     let request = Author { actor: Actor::Operator(args.operator), request_id: String::new() };
     match orders::cancel(&app, &reference, CancelReason::Operator, &request).await? {
@@ -166,8 +164,7 @@ async fn cancel(args: Cancel) -> anyhow::Result<()> {
 }
 
 async fn answer(args: Answer) -> anyhow::Result<()> {
-    let Settings { config, database } = args.data.settings()?;
-    let app = App::open(config, &database).await?;
+    let app = args.data.settings()?.open().await?;
     let reference = find(&app.store, &args.order).await?;
     let by = Author { actor: Actor::Operator(args.operator), request_id: String::new() };
     let found = args.paid.map_or(Found::NotPaid, |rail_payment_id| Found::Paid { rail_payment_id });

@@ -10,7 +10,7 @@ use svc_service::store::{Application, Directory, Partner, PartnerState};
 
 use crate::lengths::length;
 use crate::output;
-use crate::settings::{DataArgs, Settings};
+use crate::settings::DataArgs;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -139,15 +139,8 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
     }
 }
 
-/// The data, opened without serving anything.
-pub(crate) async fn open(data: &DataArgs) -> anyhow::Result<App> {
-    let Settings { config, database } = data.settings()?;
-    Ok(App::open(config, &database).await?)
-}
-
 async fn create(args: Create) -> anyhow::Result<()> {
-    let Settings { config, database } = args.data.settings()?.may_create();
-    let app = App::open(config, &database).await?;
+    let app = args.data.settings()?.may_create().open().await?;
     let issued = Credentials::from(credentials::create_partner(&app, &args.name).await?);
     if args.json {
         output::json(&issued);
@@ -162,7 +155,7 @@ async fn create(args: Create) -> anyhow::Result<()> {
 }
 
 async fn list(args: List) -> anyhow::Result<()> {
-    let app = open(&args.data).await?;
+    let app = args.data.settings()?.open().await?;
     let directory = app.store.directory().await?;
     let views: Vec<_> =
         directory.partners.iter().map(|partner| view(&app, &directory, partner)).collect();
@@ -181,19 +174,19 @@ async fn list(args: List) -> anyhow::Result<()> {
 }
 
 async fn show(args: One) -> anyhow::Result<()> {
-    let app = open(&args.data).await?;
+    let app = args.data.settings()?.open().await?;
     print_one(&app, &args.client_id, args.json).await
 }
 
 async fn set_state(args: One, state: PartnerState) -> anyhow::Result<()> {
-    let app = open(&args.data).await?;
+    let app = args.data.settings()?.open().await?;
     let client = ClientId::parse(args.client_id.clone())?;
     app.store.set_partner_state(&client, state, app.clock.now(), &Author::command_line()).await?;
     print_one(&app, &args.client_id, args.json).await
 }
 
 async fn rotate(args: Rotate) -> anyhow::Result<()> {
-    let app = open(&args.data).await?;
+    let app = args.data.settings()?.open().await?;
     let client = ClientId::parse(args.client_id.clone())?;
     let secret =
         credentials::rotate_client_secret(&app, &client, args.overlap, &Author::command_line())

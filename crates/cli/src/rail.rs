@@ -5,11 +5,10 @@ use std::process::ExitCode;
 use anyhow::Context;
 use jiff::civil::Date;
 use serde::Serialize;
-use svc_service::app::App;
 use svc_service::orders::{self, Finding, Verdict};
 
 use crate::output;
-use crate::settings::{DataArgs, Settings};
+use crate::settings::DataArgs;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -60,8 +59,7 @@ struct FindingView {
 
 pub(crate) async fn run(command: Command) -> anyhow::Result<ExitCode> {
     let Command::Reconcile(args) = command;
-    let Settings { config, database } = args.data.settings()?;
-    let app = App::open(config, &database).await?;
+    let app = args.data.settings()?.open().await?;
     let rail = app.rails.named(&args.rail).with_context(|| {
         format!("there is no rail {}; rails are in the settings, see docs/rails.md", args.rail)
     })?;

@@ -19,7 +19,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let Settings { config, database } = args.data.settings()?;
+    let Settings { config, database, .. } = args.data.settings()?;
     let kept = database.restore(&args.from, config.environment)?;
     output::note(format_args!("Checked and put in place: {}", args.from.display()));
     if let Some(kept) = kept {

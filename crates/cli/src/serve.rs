@@ -32,7 +32,7 @@ struct Ready {
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let Settings { config, database } = args.service.settings()?.may_create();
+    let Settings { config, database, .. } = args.service.settings()?.may_create();
     if let Some(environment) = config.environment {
         // Before anything is opened: a refused start must leave nothing behind.
         config.check(environment)?;

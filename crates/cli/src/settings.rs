@@ -8,6 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use ipnet::IpNet;
 use secrecy::SecretString;
 use serde::Deserialize;
+use svc_service::app::App;
 use svc_service::config::{Config, Labels, Limits, RailConfig, TlsFiles, WebhookConfig};
 use svc_service::domain::Environment;
 use svc_service::store::{Database, Options, Store};
@@ -170,6 +171,8 @@ const DATABASE_FILE: &str = "SVC_SERVER_DATABASE_FILE";
 pub(crate) struct Settings {
     pub config: Config,
     pub database: Database,
+    /// Files with secrets in them, for whoever asks who may read those.
+    pub secret_files: Vec<PathBuf>,
 }
 
 impl DataArgs {
@@ -184,6 +187,11 @@ impl Settings {
     pub(crate) fn may_create(mut self) -> Self {
         self.config.create_database = self.config.environment != Some(Environment::Production);
         self
+    }
+
+    /// The data, opened without serving anything.
+    pub(crate) async fn open(self) -> anyhow::Result<App> {
+        Ok(App::open(self.config, &self.database).await?)
     }
 
     /// The database alone, for commands that need no secret.
@@ -233,8 +241,23 @@ impl ServiceArgs {
                 self.listen.or(file.listen).unwrap_or(LISTEN_DEFAULT.parse().expect("an address")),
             )
         };
-        Ok(Settings { config, database: database(&self.data, &file)? })
+        Ok(Settings {
+            config,
+            database: database(&self.data, &file)?,
+            secret_files: secret_files(self.data.config.as_deref(), &file),
+        })
     }
+}
+
+fn secret_files(settings: Option<&Path>, file: &File) -> Vec<PathBuf> {
+    let with_password = file.database.as_deref().is_some_and(|url| url.contains('@'));
+    let holds_secrets = with_password
+        || file.master_key.is_some()
+        || file.rails.iter().any(|rail| rail.secret.is_some());
+    let named = [database_file(file), master_key_file(file)];
+    let of_rails = file.rails.iter().filter_map(|rail| rail.secret_file.clone());
+    let settings = settings.filter(|_| holds_secrets).map(Path::to_path_buf);
+    settings.into_iter().chain(named.into_iter().flatten()).chain(of_rails).collect()
 }
 
 /// Names every `SVC_SERVER_…` variable that means nothing to us.
@@ -265,12 +288,18 @@ fn read_file(path: Option<&Path>) -> anyhow::Result<File> {
     })
 }
 
+fn database_file(file: &File) -> Option<PathBuf> {
+    std::env::var_os(DATABASE_FILE).map(PathBuf::from).or(file.database_file.clone())
+}
+
+fn master_key_file(file: &File) -> Option<PathBuf> {
+    std::env::var_os(MASTER_KEY_FILE).map(PathBuf::from).or(file.master_key_file.clone())
+}
+
 fn database(args: &DataArgs, file: &File) -> anyhow::Result<Database> {
-    let from_file = std::env::var_os(DATABASE_FILE).map(PathBuf::from);
-    let from_file = from_file.as_ref().or(file.database_file.as_ref());
-    let text = match (&args.database, from_file, &file.database) {
+    let text = match (&args.database, database_file(file), &file.database) {
         (Some(given), _, _) => given.clone(),
-        (None, Some(path), _) => read_secret(path)?,
+        (None, Some(path), _) => read_secret(&path)?,
         (None, None, Some(given)) => given.clone(),
         (None, None, None) => DATABASE_DEFAULT.to_owned(),
     };
@@ -279,8 +308,7 @@ fn database(args: &DataArgs, file: &File) -> anyhow::Result<Database> {
 
 fn master_key(file: &File) -> anyhow::Result<Option<SecretString>> {
     let from_variable = std::env::var(MASTER_KEY).ok();
-    let path = std::env::var_os(MASTER_KEY_FILE).map(PathBuf::from);
-    let key = match (from_variable, path.or(file.master_key_file.clone()), &file.master_key) {
+    let key = match (from_variable, master_key_file(file), &file.master_key) {
         (Some(key), _, _) => Some(key),
         (None, Some(path), _) => Some(read_secret(&path)?),
         (None, None, key) => key.clone(),

@@ -133,6 +133,41 @@ fn what_serve_refuses_of_a_file_is_told_before_it_is_started() {
 }
 
 #[test]
+fn secrets_that_everybody_may_read_are_told() {
+    let place = Place::sqlite();
+    assert_eq!(place.svc(&["migrate"]).code, Some(0));
+    let [key, rail, settings] =
+        ["master.key", "rail.secret", "svc.toml"].map(|name| place.folder.path(name));
+    let table = "[[rail]]\nname = \"bank\"\nurl = \"https://bank.ao\"\n";
+    let own = "[[rail]]\nname = \"other\"\nurl = \"https://other.ao\"\nsecret = \"whsec_bm9ib2R5IGtub3dzIHRoaXMgb25l\"\n";
+    std::fs::write(&key, run(&mut svc(&["keygen"])).stdout).expect("it can be written");
+    std::fs::write(&rail, "whsec_YW5vdGhlciBvbmUgdGhhdCBpcyBsb25n").expect("it can be written");
+    std::fs::write(&settings, format!("{table}secret_file = {rail:?}\n{own}"))
+        .expect("it can be written");
+    let files = [&key, &rail, &settings];
+    let allow = |path: &str, mode| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(path, mode).expect("it is ours");
+    };
+    let told_of = || {
+        let mut command = doctor(&place, &["--config", &settings]);
+        let report = examined(&run(command.env("SVC_SERVER_MASTER_KEY_FILE", &key)));
+        let checks = report["checks"].as_array().expect("a list").clone();
+        let warned = |check: &&Value| check["id"] == "secret file" && check["state"] == "warning";
+        let told = checks.iter().filter(warned).map(|check| check["fix"].to_string());
+        told.collect::<Vec<_>>()
+    };
+    files.iter().for_each(|path| allow(path, 0o640));
+    assert_eq!(told_of(), [""; 0]);
+    for path in files {
+        allow(path, 0o644);
+        let told = told_of();
+        assert!(told.len() == 1 && told[0].contains(path.as_str()), "{path}: {told:?}");
+        allow(path, 0o600);
+    }
+}
+
+#[test]
 fn production_is_held_to_its_rules_and_its_key() {
     let place = Place::sqlite();
     let key = || run(&mut svc(&["keygen"])).stdout.trim().to_owned();

@@ -16,7 +16,7 @@ struct Production {
 
 const ENVIRONMENT: [&str; 2] = ["--environment", "production"];
 const PUBLIC_URL: [&str; 2] = ["--public-url", "https://api.example.ao"];
-const PROXY: [&str; 2] = ["--trusted-proxy", "10.0.0.0/8"];
+const PROXY: [&str; 2] = ["--trusted-proxy", "127.0.0.0/8"];
 const PAGE_BYTES: usize = 4_096;
 
 impl Production {

@@ -12,7 +12,7 @@ use crate::store::{AuditEntry, AuditSeal, StoreError};
 
 /// Rows under one seal: a few hundred kilobytes to read for a check.
 const ROWS_MAX: usize = 1_000;
-/// How often the log says which seal is the last.
+/// How often the log says which seal is the last, while there are new ones.
 const TOLD_PERIOD: Duration = Duration::from_hours(1);
 /// Seals read at once.
 const SEALS_READ: usize = 500;
@@ -24,7 +24,8 @@ pub struct Sealer {
     /// The last seal this process saw. Should it be gone or another, somebody else was at work: nothing is
     /// sealed over that.
     known: Option<AuditSeal>,
-    told_at: Option<Instant>,
+    /// The last seal that was told, and when.
+    told: Option<(i64, Instant)>,
 }
 
 impl Sealer {
@@ -72,9 +73,9 @@ impl Sealer {
         self.known = app.store.last_seal().await?;
         // Who keeps the log elsewhere keeps a witness of the history with it.
         if let Some(seal) = &self.known
-            && self.told_at.is_none_or(|at| at.elapsed() >= TOLD_PERIOD)
+            && self.told.is_none_or(|(id, at)| id != seal.id && at.elapsed() >= TOLD_PERIOD)
         {
-            self.told_at = Some(Instant::now());
+            self.told = Some((seal.id, Instant::now()));
             tracing::info!(head = %format_args!("{}:{}", seal.id, hex::encode(&seal.mac)), "the history is sealed");
         }
         Ok(())

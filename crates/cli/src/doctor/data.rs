@@ -18,7 +18,7 @@ const BUILT_BEFORE: &str = "2100-01-01T00:00:00Z";
 
 /// And which environment this is, by the database or else by the settings.
 pub(super) async fn examine(settings: &Settings) -> (Vec<Check>, Environment) {
-    let Settings { config, database } = settings;
+    let Settings { config, database, .. } = settings;
     let asked = config.environment;
     let looked = match inspect(database).await {
         Ok(looked) => looked,

@@ -21,6 +21,7 @@ pub(super) fn examine(settings: &Settings) -> Vec<Check> {
         checks.push(disk(path));
         checks.extend(path.exists().then(|| private("database file", path)));
     }
+    checks.extend(settings.secret_files.iter().map(|path| private("secret file", path)));
     checks.push(open_files(settings.config.limits.connections as u64));
     checks
 }
@@ -74,7 +75,7 @@ pub(super) fn private(id: &'static str, path: &Path) -> Check {
     use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::metadata(path).map_or(0, |found| found.permissions().mode());
     match mode & 0o007 {
-        0 => Check::ok(id, "not for everybody"),
+        0 => Check::ok(id, format!("{} is not for everybody", path.display())),
         _ => Check::warning(
             id,
             format!("everybody on this machine may read or write {}", path.display()),

@@ -70,7 +70,7 @@ struct Seeded {
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let settings = args.data.settings()?.may_create();
     refuse_production(&settings).await?;
-    let Settings { config, database } = settings;
+    let Settings { config, database, .. } = settings;
     let _lock = database
         .lock_for_service()
         .context("svc seed lives in the past, which a running service does not")?;

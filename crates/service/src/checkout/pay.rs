@@ -53,7 +53,7 @@ impl Form {
     pub(super) async fn read(app: &App, visit: &Visit, body: Body) -> Result<Self, Box<Response>> {
         let form = Self::read_of_any_age(app, visit, body).await?;
         if form.session.has_ended(app.clock.now()) {
-            return Err(Box::new(form.stale(app, visit)));
+            return Err(stale(app, visit, form.value("phone")));
         }
         Ok(form)
     }
@@ -76,12 +76,8 @@ impl Form {
         }
         match Session::of(&app.keys, value(&pairs, "session"), reference) {
             Some(session) => Ok(Self { session, pairs }),
-            None => Err(Box::new(stale(app, visit, value(&pairs, "phone")))),
+            None => Err(stale(app, visit, value(&pairs, "phone"))),
         }
-    }
-
-    fn stale(&self, app: &App, visit: &Visit) -> Response {
-        stale(app, visit, self.value("phone"))
     }
 
     pub(super) fn value(&self, name: &str) -> &str {
@@ -90,9 +86,9 @@ impl Form {
 }
 
 /// The page that comes back has a new session: the payer presses once more.
-fn stale(app: &App, visit: &Visit, phone: &str) -> Response {
+fn stale(app: &App, visit: &Visit, phone: &str) -> Box<Response> {
     let typed = Typed { phone, phone_error: false, stale: true };
-    render(app, visit, StatusCode::UNAUTHORIZED, &typed)
+    Box::new(render(app, visit, StatusCode::UNAUTHORIZED, &typed))
 }
 
 fn value<'a>(pairs: &'a [(String, String)], name: &str) -> &'a str {

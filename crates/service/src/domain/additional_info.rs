@@ -1,15 +1,19 @@
 //! `additionalInfo`: a JSON document inside a string, with the three URLs of the order (spec 4.2).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+use url::Url;
 
 use super::{UrlIssue, UrlRules};
 
 /// The document as we keep it: URLs in their normal form, keys sorted, unknown keys kept.
 ///
-/// Two requests that say the same in another key order or spacing are therefore equal.
+/// Two requests that say the same in another key order or spacing are therefore equal; two that differ in
+/// the last of thirty digits are not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdditionalInfo(String);
 
@@ -37,9 +41,9 @@ const CANCEL_URL: &str = "cancelUrl";
 const WEBHOOK_URL: &str = "webhookUrl";
 
 /// The members of a JSON object, none of them twice.
-struct Members(BTreeMap<String, Value>);
+struct Members<'a>(BTreeMap<String, Cow<'a, RawValue>>);
 
-impl<'de> Deserialize<'de> for Members {
+impl<'de> Deserialize<'de> for Members<'de> {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
         source.deserialize_map(MembersVisitor)
     }
@@ -48,21 +52,77 @@ impl<'de> Deserialize<'de> for Members {
 struct MembersVisitor;
 
 impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members;
+    type Value = Members<'de>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Members, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Members<'de>, A::Error> {
         let mut members = BTreeMap::new();
-        while let Some((key, value)) = source.next_entry()? {
-            if members.insert(key, value).is_some() {
-                return Err(serde::de::Error::custom("a key appears twice"));
+        while let Some((key, value)) = source.next_entry::<_, &'de RawValue>()? {
+            if members.insert(key, Cow::Borrowed(value)).is_some() {
+                return Err(A::Error::custom("a key appears twice"));
             }
         }
         Ok(Members(members))
     }
+}
+
+/// How deep values may lie in each other.
+const DEPTH_MAX: usize = 127;
+/// With so many digits our parser's form of a number says exactly the same.
+const EXACT_DIGITS: usize = 15;
+
+impl Members<'_> {
+    fn url(&self, key: &'static str, rules: &UrlRules) -> Result<Url, UrlFault> {
+        let given = self.0.get(key).map(|given| given.get()).filter(|given| *given != "null");
+        let given = given.ok_or(UrlFault::Missing { key })?;
+        let given: String =
+            serde_json::from_str(given).map_err(|_| UrlFault::NotAString { key })?;
+        let url = if key == WEBHOOK_URL { rules.webhook(&given) } else { rules.page(&given) };
+        url.map_err(|issue| UrlFault::Refused { key, issue })
+    }
+
+    fn spell(&self, depth: usize, into: &mut Vec<u8>) -> serde_json::Result<()> {
+        into.push(b'{');
+        for (place, (key, value)) in self.0.iter().enumerate() {
+            into.extend((place > 0).then_some(b','));
+            serde_json::to_writer(&mut *into, key)?;
+            into.push(b':');
+            spell(value, depth + 1, into)?;
+        }
+        into.push(b'}');
+        Ok(())
+    }
+}
+
+/// A value in one spelling: keys sorted and none twice, no spaces, every digit that counts.
+fn spell(value: &RawValue, depth: usize, into: &mut Vec<u8>) -> serde_json::Result<()> {
+    if depth > DEPTH_MAX {
+        return Err(serde_json::Error::custom("too deep"));
+    }
+    let text = value.get();
+    if text.starts_with('{') {
+        return serde_json::from_str::<Members<'_>>(text)?.spell(depth, into);
+    }
+    if text.starts_with('[') {
+        let values: Vec<&RawValue> = serde_json::from_str(text)?;
+        into.push(b'[');
+        for (place, value) in values.into_iter().enumerate() {
+            into.extend((place > 0).then_some(b','));
+            spell(value, depth + 1, into)?;
+        }
+        into.push(b']');
+        return Ok(());
+    }
+    let value: Value = serde_json::from_str(text)?;
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    if value.is_number() && digits > EXACT_DIGITS {
+        into.extend_from_slice(text.as_bytes());
+        return Ok(());
+    }
+    serde_json::to_writer(into, &value)
 }
 
 impl AdditionalInfo {
@@ -72,30 +132,24 @@ impl AdditionalInfo {
         if text.len() > Self::BYTES_MAX {
             return Err(AdditionalInfoError::TooLong { max: Self::BYTES_MAX });
         }
-        let Members(mut members) =
-            serde_json::from_str(text).map_err(|_| AdditionalInfoError::NotAnObject)?;
+        let no_object = |_| AdditionalInfoError::NotAnObject;
+        let mut members: Members<'_> = serde_json::from_str(text).map_err(no_object)?;
         let mut faults = Vec::new();
-        for (key, webhook) in [(RETURN_URL, false), (CANCEL_URL, false), (WEBHOOK_URL, true)] {
-            let given = match members.get_mut(key) {
-                Some(Value::String(given)) => given,
-                None | Some(Value::Null) => {
-                    faults.push(UrlFault::Missing { key });
-                    continue;
+        for key in [RETURN_URL, CANCEL_URL, WEBHOOK_URL] {
+            match members.url(key, rules) {
+                Ok(url) => {
+                    let normal = to_raw_value(url.as_str()).map_err(no_object)?;
+                    members.0.insert(key.to_owned(), Cow::Owned(normal));
                 }
-                Some(_) => {
-                    faults.push(UrlFault::NotAString { key });
-                    continue;
-                }
-            };
-            match if webhook { rules.webhook(given) } else { rules.page(given) } {
-                Ok(url) => *given = url.into(),
-                Err(issue) => faults.push(UrlFault::Refused { key, issue }),
+                Err(fault) => faults.push(fault),
             }
         }
+        let mut spelt = Vec::with_capacity(text.len());
+        members.spell(0, &mut spelt).map_err(no_object)?;
         if !faults.is_empty() {
             return Err(AdditionalInfoError::Urls(faults));
         }
-        Ok(Self(serde_json::to_string(&members).expect("parsed JSON serialises")))
+        Ok(Self(String::from_utf8(spelt).expect("JSON is UTF-8")))
     }
 
     /// What the store kept, trusted because only `parse` makes it.
@@ -151,11 +205,24 @@ mod tests {
     }
 
     #[test]
+    fn what_differs_anywhere_is_not_the_same() {
+        let with = |member: &str| parse(&GOOD.replacen('{', &format!("{{{member},"), 1)).unwrap();
+        let (one, other) = ("12345678901234567890123", "12345678901234567890124");
+        assert_ne!(with(&format!(r#""cart":[{one}]"#)), with(&format!(r#""cart":[{other}]"#)));
+        let digits = "0.12345678901234567890123";
+        assert!(with(&format!(r#""rate":{digits}"#)).as_str().contains(digits));
+        let spaced = with(r#""cart": { "b" : [ 1.50, true ], "a" : "\u00e7" }"#);
+        assert_eq!(spaced, with(r#""cart":{"a":"ç","b":[1.5,true]}"#));
+    }
+
+    #[test]
     fn each_fault_is_named() {
         use AdditionalInfoError::*;
         use UrlFault::*;
         let twice = r#"{"returnUrl":"https://a.ao","returnUrl":"https://b.ao"}"#;
-        for text in ["", "[]", "\"x\"", "{", twice] {
+        let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(200), "]".repeat(200));
+        let (nested, half) = (r#"{"a":[{"b":1,"b":2}]}"#, r#"{"a":"\ud800"}"#);
+        for text in ["", "[]", "\"x\"", "{", twice, nested, half, &deep] {
             assert_eq!(parse(text), Err(NotAnObject), "{text}");
         }
         let text = r#"{"returnUrl":null,"cancelUrl":5,"webhookUrl":"x"}"#;

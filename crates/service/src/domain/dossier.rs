@@ -23,12 +23,12 @@ pub struct Dossier {
 }
 
 /// What a payer who chooses a method gets.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     /// A new attempt.
     Start,
     /// The one that is there: a second click is not a second payment.
-    Show(Box<PaymentAttempt>),
+    Show,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,7 +79,7 @@ impl Dossier {
         }
         if let Some(attempt) = self.in_flight() {
             return match attempt.instrument.method() == method {
-                true => Ok(Opening::Show(Box::new(attempt.clone()))),
+                true => Ok(Opening::Show),
                 false => Err(PayRefusal::InFlight),
             };
         }
@@ -89,8 +89,8 @@ impl Dossier {
         if !self.is_offered(now) {
             return Err(PayRefusal::Closed);
         }
-        if let Some(live) = self.live(method, now) {
-            return Ok(Opening::Show(Box::new(live.clone())));
+        if self.live(method, now).is_some() {
+            return Ok(Opening::Show);
         }
         let tried = self.attempts.iter().filter(|tried| tried.instrument.method() == method);
         if tried.count() >= ATTEMPTS_MAX {

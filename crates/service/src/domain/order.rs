@@ -189,7 +189,6 @@ impl CancelReason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Actor {
     Payer,
-    Partner,
     Operator(String),
     /// Somebody who signs in for a partner.
     User(String),
@@ -201,7 +200,6 @@ impl std::fmt::Display for Actor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Payer => f.write_str("payer"),
-            Self::Partner => f.write_str("partner"),
             Self::Operator(name) => write!(f, "operator:{name}"),
             Self::User(name) => write!(f, "user:{name}"),
             Self::Rail(name) => write!(f, "rail:{name}"),

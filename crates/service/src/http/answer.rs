@@ -25,6 +25,9 @@ const URI_BYTES_MAX: usize = 4_096;
 /// From the last byte of the head to the first byte of the answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What the machines beside us ask for, without secrets of anybody and without TLS.
+const WATCHED: [&str; 3] = ["/livez", "/readyz", "/metrics"];
+
 const ONE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000; includeSubDomains");
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -72,17 +75,19 @@ pub(crate) struct ErrorDetail {
 pub(crate) async fn answer(
     app: App,
     router: Router,
-    from: IpAddr,
+    peer: IpAddr,
     mut request: Request<Body>,
 ) -> Response<Body> {
     let watch = app.clock.stopwatch();
     let request_id = hex::encode(app.random.bytes::<12>());
     let route = route_of(request.uri().path());
     let wanted = request.headers().get(header::ACCEPT_LANGUAGE).cloned();
-    let from = client_address(&app, from, request.headers());
+    let from = client_address(&app, peer, request.headers());
+    let over_http = !WATCHED.contains(&ROUTES[route]) && is_plain(&app, peer, request.headers());
     name_host(&mut request);
     let too_long =
         request.uri().path_and_query().is_some_and(|target| target.as_str().len() > URI_BYTES_MAX);
+    let two_hosts = request.headers().get_all(header::HOST).iter().nth(1).is_some();
     let trace = if route < PARTNER_ROUTES { app.request_log.trace() } else { None };
     let exchange = Exchange { request_id: request_id.clone(), from, trace: trace.clone() };
     let method = request.method().clone();
@@ -90,6 +95,11 @@ pub(crate) async fn answer(
 
     let mut response = if too_long {
         ApiError::UriTooLong.into_response()
+    } else if two_hosts {
+        // A proxy may have looked at the other one.
+        ApiError::MalformedRequest.into_response()
+    } else if over_http {
+        ApiError::HttpsRequired.into_response()
     } else {
         match tokio::time::timeout(REQUEST_TIMEOUT, caught(router.oneshot(request))).await {
             Ok(Ok(Ok(response))) => response,
@@ -209,7 +219,7 @@ fn details(error: &ApiError) -> Vec<ErrorDetail> {
 /// Read from the right, where trusted proxies write; what stands left of the first stranger, or of
 /// something that is no address, was written by the client.
 fn client_address(app: &App, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-    let trusted = |ip: &IpAddr| app.config.trusted_proxies.iter().any(|net| net.contains(ip));
+    let trusted = |ip: &IpAddr| is_proxy(app, ip);
     if !trusted(&peer) {
         return peer;
     }
@@ -220,6 +230,22 @@ fn client_address(app: &App, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
             .map(|address| address.trim().parse().ok().map(|ip: IpAddr| ip.to_canonical()))
     });
     written.rev().map_while(|address| address).find(|address| !trusted(address)).unwrap_or(peer)
+}
+
+fn is_proxy(app: &App, ip: &IpAddr) -> bool {
+    app.config.trusted_proxies.iter().any(|net| net.contains(ip))
+}
+
+/// Production answers over TLS: its own, or that of a proxy, which may say that it got something else.
+fn is_plain(app: &App, peer: IpAddr, headers: &HeaderMap) -> bool {
+    if app.environment != Environment::Production || app.config.tls.is_some() {
+        return false;
+    }
+    let mut schemes = headers
+        .get_all("x-forwarded-proto")
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|&byte| byte == b',').map(<[u8]>::trim_ascii));
+    !is_proxy(app, &peer) || schemes.any(|scheme| !scheme.eq_ignore_ascii_case(b"https"))
 }
 
 /// In HTTP/2 the host is a part of the address. Who asks how we are reached finds it in one place.

@@ -20,6 +20,8 @@ pub(crate) enum ApiError {
     InvalidSignature,
     /// A change asked for by another site's page.
     ForeignOrigin,
+    /// Production was called past its proxy, or its proxy was called without TLS.
+    HttpsRequired,
     /// /token: the form is wrong (RFC 6749 section 5.2).
     InvalidRequest(TokenFault),
     UnsupportedGrantType,
@@ -75,6 +77,7 @@ impl ApiError {
             Self::InvalidSession => (StatusCode::UNAUTHORIZED, "invalid_session"),
             Self::InvalidSignature => (StatusCode::UNAUTHORIZED, "invalid_signature"),
             Self::ForeignOrigin => (StatusCode::FORBIDDEN, "foreign_origin"),
+            Self::HttpsRequired => (StatusCode::FORBIDDEN, "https_required"),
             Self::InvalidRequest(_) => (StatusCode::BAD_REQUEST, "invalid_request"),
             Self::UnsupportedGrantType => (StatusCode::BAD_REQUEST, "unsupported_grant_type"),
             Self::InvalidBody(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_body"),

@@ -231,6 +231,11 @@ pub(super) fn message(error: &ApiError, language: Language) -> String {
             "This request came from another page. Make it on the payment page.",
             "Cette demande vient d'une autre page. Faites-la sur la page de paiement.",
         ],
+        ApiError::HttpsRequired => [
+            "A produção só responde por https. Use o endereço público do serviço.",
+            "Production answers over https only. Use the public address of the service.",
+            "La production ne répond qu'en https. Utilisez l'adresse publique du service.",
+        ],
         ApiError::InvalidToken => [
             "Token em falta, inválido ou expirado. Peça outro em POST /token e envie-o em Authorization: Bearer.",
             "Token missing, invalid or expired. Get a new one from POST /token and send it as Authorization: Bearer.",
@@ -288,9 +293,9 @@ pub(super) fn message(error: &ApiError, language: Language) -> String {
             "Cette adresse n'accepte pas cette méthode. Voir l'en-tête Allow.",
         ],
         ApiError::MalformedRequest => [
-            "O corpo do pedido chegou incompleto ou mal formado. Envie-o de novo.",
-            "The request body arrived incomplete or malformed. Send it again.",
-            "Le corps de la requête est arrivé incomplet ou mal formé. Renvoyez-la.",
+            "O pedido chegou incompleto ou mal formado. Envie-o de novo.",
+            "The request arrived incomplete or malformed. Send it again.",
+            "La requête est arrivée incomplète ou mal formée. Renvoyez-la.",
         ],
         ApiError::RequestTimeout => [
             "O pedido demorou demais a chegar. Envie-o de novo.",
@@ -373,6 +378,7 @@ pub(crate) fn all_errors() -> Vec<(u16, &'static str, String)> {
         ApiError::InvalidSession,
         ApiError::InvalidSignature,
         ApiError::ForeignOrigin,
+        ApiError::HttpsRequired,
         ApiError::InvalidRequest(TokenFault::ValidityPeriod),
         ApiError::UnsupportedGrantType,
         ApiError::InvalidBody(sample()),

@@ -72,7 +72,7 @@ pub async fn pay(
 ) -> Result<Dossier, PayError> {
     for _ in 0..TRIES {
         let dossier = read(app, reference).await?;
-        if let Opening::Show(_) = dossier.open(choice.method(), app.clock.now())? {
+        if dossier.open(choice.method(), app.clock.now())? == Opening::Show {
             return Ok(dossier);
         }
         let rail = app.rails.offering(choice.method(), dossier.order.terms.amount);

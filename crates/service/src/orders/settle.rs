@@ -11,24 +11,34 @@ use crate::store::{Receipt, Received, Reception, StoreError, Unreceived};
 const TRIES: usize = 5;
 
 pub async fn settle(app: &App, notice: Notice, request_id: &str) -> Result<Received, StoreError> {
+    let told = receive(app, &notice, request_id).await;
+    match &told {
+        Ok(received) => {
+            app.metrics.rail_notice(*received);
+            app.news.tell();
+            if let Received::Exception(kind) = received {
+                tracing::warn!(
+                    kind = kind.as_str(),
+                    rail = notice.rail,
+                    rail_payment_id = notice.rail_payment_id,
+                    "a payment fits no order: see svc exception list"
+                );
+            }
+        }
+        // The rail says it again: until then no order ends for want of it.
+        Err(StoreError::Unavailable(_) | StoreError::Broken(_)) => app.awake.slept(&app.clock),
+        Err(_) => {}
+    }
+    told
+}
+
+async fn receive(app: &App, notice: &Notice, request_id: &str) -> Result<Received, StoreError> {
     let mut id_is_reused = false;
     for _ in 0..TRIES {
-        match try_settle(app, &notice, id_is_reused, request_id).await? {
+        match try_settle(app, notice, id_is_reused, request_id).await? {
             Err(Unreceived::Changed) => {}
             Err(Unreceived::IdReused) => id_is_reused = true,
-            Ok(received) => {
-                app.metrics.rail_notice(received);
-                app.news.tell();
-                if let Received::Exception(kind) = received {
-                    tracing::warn!(
-                        kind = kind.as_str(),
-                        rail = notice.rail,
-                        rail_payment_id = notice.rail_payment_id,
-                        "a payment fits no order: see svc exception list"
-                    );
-                }
-                return Ok(received);
-            }
+            Ok(received) => return Ok(received),
         }
     }
     Err(StoreError::Unavailable("the attempt kept changing".into()))

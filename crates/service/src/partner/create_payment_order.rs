@@ -70,7 +70,7 @@ pub(crate) struct CreateRequest {
     params(("Accept-Language" = Option<String>, Header, description = "Language of messages: pt (default), en, fr")),
     request_body = CreateRequest,
     responses(
-        (status = 200, description = "The order. `Idempotent-Replayed: true` when it existed already.", body = Envelope<OrderData>),
+        (status = 200, description = "The order. `Idempotent-Replayed: true` when it existed already.", body = Envelope<OrderData>, headers(("Idempotent-Replayed" = String, description = "`true` when the order existed already"))),
         (status = 400, description = "`malformed_request`: the body broke off", body = ErrorReply),
         (status = 401, description = "`invalid_token`", body = ErrorReply),
         (status = 404, description = "`application_not_found`", body = ErrorReply),

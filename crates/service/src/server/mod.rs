@@ -147,7 +147,7 @@ fn router(app: App) -> Router {
         .merge(sdk::routes())
         .merge(sandbox::routes(app.environment))
         .merge(console::routes(&app))
-        .merge(ops::routes(&openapi::document()))
+        .merge(ops::routes(&openapi::document(app.environment)))
         .fallback(async || ApiError::RouteNotFound)
         .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)
         .with_state(app)

@@ -1,11 +1,18 @@
 //! The description of every route, put together from the handlers themselves (OpenAPI 3.1).
 
 use serde_json::Value;
+use utoipa::openapi::header::{Header, HeaderBuilder};
+use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
-use utoipa::openapi::{OpenApi as Document, PathsBuilder, RefOr, Schema};
+use utoipa::openapi::{
+    Content, ObjectBuilder, OpenApi as Document, PathsBuilder, Ref, RefOr, ResponseBuilder, Schema,
+    Type,
+};
 use utoipa::{Modify, OpenApi};
 
+use crate::domain::{Environment, Status};
 use crate::http::all_errors;
+use crate::store::EventState;
 use crate::{partner, sandbox};
 
 #[derive(OpenApi)]
@@ -27,7 +34,7 @@ use crate::{partner, sandbox};
         sandbox::chaos,
         sandbox::set_chaos,
     ),
-    modifiers(&Security, &ErrorValues),
+    modifiers(&Security, &OfEveryCall),
     tags(
         (name = "Token", description = "Access tokens"),
         (name = "Orders", description = "Payment orders"),
@@ -91,17 +98,59 @@ struct WebhookData {
 
 struct Security;
 
-/// The closed list of `error` values, from the table that answers them.
-struct ErrorValues;
+/// What any call may answer, and the headers of every answer.
+struct OfEveryCall;
 
-impl Modify for ErrorValues {
+impl Modify for OfEveryCall {
     fn modify(&self, document: &mut Document) {
-        let values = all_errors().into_iter().map(|(_, value, _)| Value::from(value)).collect();
+        for path in document.paths.paths.values_mut() {
+            [&mut path.get, &mut path.put, &mut path.post].into_iter().flatten().for_each(complete);
+        }
+    }
+}
+
+fn complete(call: &mut Operation) {
+    let error = Content::new(Some(Ref::from_schema_name("ErrorReply")));
+    let other = ResponseBuilder::new()
+        .description("Any other `error` of the list")
+        .content("application/json", error)
+        .build();
+    let answers = &mut call.responses.responses;
+    answers.insert("default".into(), other.into());
+    for (status, answer) in answers {
+        let RefOr::T(answer) = answer else { continue };
+        let mut told = |name: &str, what: &str| {
+            answer.headers.insert(name.into(), header(what).into());
+        };
+        told("X-Request-Id", "The id of this exchange; give it to support");
+        if status == "429" || status == "503" {
+            told("Retry-After", "Seconds to wait");
+        }
+    }
+}
+
+fn header(what: &str) -> Header {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    HeaderBuilder::new().schema(Some(text)).description(Some(what)).build()
+}
+
+/// Closed lists, from the tables that answer them: generated clients get types of their own.
+fn close_lists(document: &mut Document) {
+    let statuses = [Status::Pending, Status::Confirmed, Status::Cancelled].map(Status::code);
+    let states = EventState::ALL.map(EventState::as_str);
+    let errors: Vec<_> = all_errors().into_iter().map(|(_, value, _)| value).collect();
+    for (schema, property, values) in [
+        ("ErrorReply", "error", &errors[..]),
+        ("OrderData", "paymentStatus", &statuses),
+        ("WebhookData", "paymentStatus", &statuses),
+        ("WebhookEvent", "event", &["payment"]),
+        ("DeliveryData", "state", &states),
+    ] {
         let schemas = document.components.as_mut().map(|components| &mut components.schemas);
-        let reply = schemas.and_then(|schemas| schemas.get_mut("ErrorReply"));
-        let Some(RefOr::T(Schema::Object(reply))) = reply else { return };
-        if let Some(RefOr::T(Schema::Object(error))) = reply.properties.get_mut("error") {
-            error.enum_values = Some(values);
+        let found = schemas.and_then(|schemas| schemas.get_mut(schema));
+        let Some(RefOr::T(Schema::Object(found))) = found else { continue };
+        if let Some(RefOr::T(Schema::Object(text))) = found.properties.get_mut(property) {
+            text.enum_values = Some(values.iter().map(|value| Value::from(*value)).collect());
         }
     }
 }
@@ -116,8 +165,13 @@ impl Modify for Security {
     }
 }
 
-pub(super) fn document() -> Document {
+pub(super) fn document(environment: Environment) -> Document {
     let mut document = Partner::openapi();
+    document.info.license = None;
+    if environment == Environment::Production {
+        document.paths.paths.retain(|path, _| !path.starts_with("/sandbox"));
+        document.tags.iter_mut().for_each(|tags| tags.retain(|tag| tag.name != "Sandbox"));
+    }
     let webhooks = Webhooks::openapi();
     if let (Some(ours), Some(theirs)) = (document.components.as_mut(), webhooks.components) {
         ours.schemas.extend(theirs.schemas);
@@ -127,6 +181,7 @@ pub(super) fn document() -> Document {
         paths = paths.path(name.trim_start_matches('/'), item);
     }
     document.webhooks = Some(paths.build());
+    close_lists(&mut document);
     document
 }
 
@@ -136,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_description_is_openapi_3_1_with_every_call_and_the_webhook() {
-        let value = serde_json::to_value(document()).unwrap();
+        let value = serde_json::to_value(document(Environment::Sandbox)).unwrap();
         assert!(value["openapi"].as_str().unwrap().starts_with("3.1"), "{}", value["openapi"]);
         for path in [
             "/paths/~1token/post",
@@ -150,7 +205,23 @@ mod tests {
         ] {
             assert!(value.pointer(path).is_some(), "{path} is missing");
         }
-        let listed = &value["components"]["schemas"]["ErrorReply"]["properties"]["error"]["enum"];
-        assert_eq!(listed.as_array().map(Vec::len), Some(all_errors().len()), "{listed}");
+        let values = |schema: &str, property: &str| {
+            let listed = &value["components"]["schemas"][schema]["properties"][property]["enum"];
+            listed.as_array().unwrap_or_else(|| panic!("{schema}.{property}")).len()
+        };
+        assert_eq!(values("ErrorReply", "error"), all_errors().len());
+        assert_eq!(values("OrderData", "paymentStatus"), 3);
+        assert_eq!(values("WebhookData", "paymentStatus"), 3);
+        assert_eq!(values("WebhookEvent", "event"), 1);
+        assert_eq!(values("DeliveryData", "state"), 4);
+        let answers = &value["paths"]["/svcpartner/createPaymentOrder"]["post"]["responses"];
+        assert!(answers["429"]["headers"]["Retry-After"].is_object(), "{answers}");
+        assert!(answers["default"]["headers"]["X-Request-Id"].is_object(), "{answers}");
+    }
+
+    #[test]
+    fn production_describes_only_what_it_has() {
+        let value = serde_json::to_value(document(Environment::Production)).unwrap();
+        assert!(!value.to_string().contains("/sandbox/"), "{value}");
     }
 }

@@ -8,6 +8,8 @@ on_both_engines! {
     health_and_metrics_tell_what_happened,
     the_description_lists_every_call_and_the_page_shows_it,
     routes_and_methods_that_do_not_exist_answer_in_the_error_shape,
+    production_refuses_what_its_proxy_got_without_tls,
+    production_answers_nobody_past_its_proxy,
 }
 
 async fn health_and_metrics_tell_what_happened(database: TestDatabase) {
@@ -77,5 +79,26 @@ async fn routes_and_methods_that_do_not_exist_answer_in_the_error_shape(database
         let told = answer.header("allow").map(|value| value.split(',').next().unwrap().trim());
         assert_eq!(told, allow, "{method} {path}");
         assert_eq!(answer.json()["requestId"], *answer.header("x-request-id").unwrap());
+    }
+}
+
+async fn production_refuses_what_its_proxy_got_without_tls(database: TestDatabase) {
+    let service = TestService::start_production(database, "127.0.0.0/8").await;
+    for (scheme, status) in [("https", 200), ("HTTPS", 200), ("http", 403), ("https, http", 403)] {
+        let headers = [("x-forwarded-proto", scheme)];
+        let answer = service.call(Method::GET, "/docs", &headers, "").await;
+        assert_eq!(answer.status.as_u16(), status, "{scheme}");
+    }
+    assert_eq!(service.get("/docs").await.status, StatusCode::OK, "not every proxy says it");
+}
+
+async fn production_answers_nobody_past_its_proxy(database: TestDatabase) {
+    let service = TestService::start_production(database, "10.0.0.0/8").await;
+    let headers = [("x-forwarded-proto", "https")];
+    let answer = service.call(Method::POST, "/token", &headers, "").await;
+    assert_eq!(answer.status, StatusCode::FORBIDDEN);
+    assert_eq!(answer.json()["error"], "https_required");
+    for watched in ["/livez", "/readyz", "/metrics"] {
+        assert_eq!(service.get(watched).await.status, StatusCode::OK, "{watched}");
     }
 }

@@ -1,10 +1,9 @@
 //! POST /sandbox/simulate: a merchant plays the payer of its own orders.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper::{Method, StatusCode};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
-use svc_service::domain::{Environment, sign};
+use svc_service::domain::sign;
 use svc_service::store::EventFilter;
 
 use crate::support::{Answer, Receiver, TestDatabase, TestService, application, on_both_engines};
@@ -142,14 +141,7 @@ async fn every_wrong_field_is_named_with_the_values_it_may_have(database: TestDa
 }
 
 async fn production_has_no_such_route(database: TestDatabase) {
-    let service = TestService::start_with(database, |config| {
-        config.environment = Some(Environment::Production);
-        config.private_webhook_targets = false;
-        config.public_url = Some("https://api.svc.ao".parse().unwrap());
-        config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
-        config.master_key = Some(STANDARD.encode([7; 32]).into());
-    })
-    .await;
+    let service = TestService::start_production(database, "127.0.0.0/8").await;
     let token = service.token(&service.partner).await;
     let mut order = service.order("order_1");
     order["additionalInfo"] = json!({

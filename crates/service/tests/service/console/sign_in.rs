@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use secrecy::ExposeSecret;
 use svc_service::console;
-use svc_service::domain::{Author, Environment, Login, Role};
+use svc_service::domain::{Author, Login, Role};
 
 use super::world::{World, session_cookie};
 use crate::support::*;
@@ -188,15 +188,7 @@ async fn after_signing_in_nobody_is_led_to_another_site(database: TestDatabase) 
 }
 
 async fn a_demos_link_signs_in_and_production_knows_none(database: TestDatabase) {
-    let service = TestService::start_with(database, |config| {
-        use base64::{Engine as _, engine::general_purpose::STANDARD};
-        config.environment = Some(Environment::Production);
-        config.private_webhook_targets = false;
-        config.public_url = Some("https://api.svc.ao".parse().unwrap());
-        config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
-        config.master_key = Some(STANDARD.encode([7; 32]).into());
-    })
-    .await;
+    let service = TestService::start_production(database, "127.0.0.0/8").await;
     let login = Login::parse("olga").unwrap();
     let by = Author::command_line();
     let welcome = console::invite(&service.app, &login, None, Role::Owner, &by).await.unwrap();

@@ -4,13 +4,14 @@
 use jiff::SignedDuration;
 use svc_service::domain::*;
 use svc_service::orders::{self, Choice, PayError};
-use svc_service::store::Received;
+use svc_service::store::{Received, StoreError};
 
 use crate::support::*;
 
 on_both_engines! {
     at_its_deadline_a_reference_is_withdrawn_and_after_the_grace_the_order_is_cancelled,
     what_was_paid_while_we_were_away_is_heard_before_the_order_ends,
+    what_could_not_be_stored_is_heard_again_before_the_order_ends,
     a_payment_within_the_grace_confirms,
     a_payment_after_the_cancellation_is_late,
     an_order_nobody_chose_an_instrument_for_ends_after_1440_minutes,
@@ -70,6 +71,22 @@ async fn what_was_paid_while_we_were_away_is_heard_before_the_order_ends(databas
     paying.pay(&other, &reference(1)).await;
     paying.pass_s(65).await;
     assert_eq!(paying.stands(&other).await, ("expired", "CAN"), "it ends all the same");
+}
+
+async fn what_could_not_be_stored_is_heard_again_before_the_order_ends(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &reference(1)).await.attempts.remove(0);
+    paying.pass_s(60).await;
+    paying.app.clock.advance(SignedDuration::from_secs(4));
+    paying.database.sql("alter table receipts rename to gone").await;
+    let fault = orders::settle(&paying.app, paid(&paying, &attempt, "p1"), "").await.unwrap_err();
+    assert!(matches!(fault, StoreError::Unavailable(_)), "{fault:?}");
+    paying.database.sql("alter table gone rename to receipts").await;
+    paying.pass_s(4).await;
+    assert_eq!(paying.stands(&order).await, ("issued", "PEN"), "the grace begins anew");
+    let received = orders::settle(&paying.app, paid(&paying, &attempt, "p1"), "").await.unwrap();
+    assert_eq!(received, Received::Confirmed);
 }
 
 async fn a_payment_within_the_grace_confirms(database: TestDatabase) {

@@ -5,11 +5,10 @@ mod chaos;
 mod clock;
 mod outcomes;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svc_service::credentials::Issued;
-use svc_service::domain::{Dossier, Environment, ReferenceNumber};
+use svc_service::domain::{Dossier, ReferenceNumber};
 
 use crate::support::{Answer, TestDatabase, TestService, application, on_both_engines};
 
@@ -70,14 +69,7 @@ async fn dossier(service: &TestService, reference: &ReferenceNumber) -> Dossier 
 }
 
 async fn production_has_none_of_it(database: TestDatabase) {
-    let service = TestService::start_with(database, |config| {
-        config.environment = Some(Environment::Production);
-        config.private_webhook_targets = false;
-        config.public_url = Some("https://api.svc.ao".parse().unwrap());
-        config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
-        config.master_key = Some(STANDARD.encode([7; 32]).into());
-    })
-    .await;
+    let service = TestService::start_production(database, "127.0.0.0/8").await;
     for (method, target) in [
         (Method::GET, "/sandbox/clock"),
         (Method::POST, "/sandbox/clock"),

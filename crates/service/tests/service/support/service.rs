@@ -1,5 +1,6 @@
 //! A real service on a real socket, with two partners and a client to call it.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::header::{HeaderMap, HeaderValue};
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use svc_service::app::{App, Clock};
 use svc_service::config::Config;
 use svc_service::credentials::{self, Issued};
+use svc_service::domain::Environment;
 use svc_service::server::Server;
 
 use super::TestDatabase;
@@ -57,6 +59,18 @@ impl TestService {
         adjust: impl FnOnce(&mut Config),
     ) -> Self {
         Self::start_on(database.into(), Clock::system(), adjust).await
+    }
+
+    /// Production behind a proxy of this network.
+    pub(crate) async fn start_production(database: TestDatabase, proxies: &str) -> Self {
+        Self::start_with(database, |config| {
+            config.environment = Some(Environment::Production);
+            config.private_webhook_targets = false;
+            config.public_url = Some("https://api.svc.ao".parse().unwrap());
+            config.trusted_proxies = vec![proxies.parse().unwrap()];
+            config.master_key = Some(STANDARD.encode([7; 32]).into());
+        })
+        .await
     }
 
     /// At a time that stands still.
