@@ -21,7 +21,7 @@ const READ_BYTES_MIN: u64 = 1_024;
 const LARGE_BYTES: usize = 16 * 1024;
 /// Periods without a byte after which nobody waits for the reader of a large answer: half a minute and more,
 /// because a system wakes who writes only when much of its buffer is free.
-const UNREAD_PERIODS_MAX: u32 = 6;
+pub(super) const UNREAD_PERIODS_MAX: u32 = 6;
 
 /// What a connection has been used for.
 ///
@@ -251,9 +251,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
     }
 }
 
+pub(super) fn period() -> impl Future<Output = ()> {
+    tokio::time::sleep(IDLE_PERIOD)
+}
+
 /// Serves a connection until it ends, or has gone a whole period without a sign of its peer.
-pub(super) async fn until_idle<E>(
+pub(super) async fn until_idle<E, P: Future<Output = ()>>(
     activity: &Activity,
+    mut period: impl FnMut() -> P,
     connection: impl Future<Output = Result<(), E>>,
 ) -> Result<(), E> {
     let mut connection = std::pin::pin!(connection);
@@ -261,7 +266,7 @@ pub(super) async fn until_idle<E>(
     loop {
         tokio::select! {
             outcome = &mut connection => return outcome,
-            () = tokio::time::sleep(IDLE_PERIOD) => {}
+            () = period() => {}
         }
         if watch.is_over(activity.read()) {
             return Ok(());

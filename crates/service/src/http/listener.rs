@@ -7,28 +7,21 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use hyper::Request;
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
-use super::activity::{Activity, Busy, Counted, until_idle, watched};
 use super::answer::answer;
+use super::{activity, connection};
 use crate::app::App;
 use crate::config::TlsFiles;
 
-/// An HTTP/2 peer is asked whether it is there, and must answer.
-const PING_PERIOD: Duration = Duration::from_secs(10);
 const TLS_TIMEOUT: Duration = Duration::from_secs(5);
-const HEADERS_MAX: usize = 64;
-const HEAD_BYTES_MAX: usize = 16 * 1024;
-const STREAMS_MAX: u32 = 100;
 /// Time for requests in progress once we stop.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Connections that may wait to be accepted, if the system allows as many: to those beyond it the system
@@ -134,54 +127,20 @@ async fn serve_connection(
     tls: Option<TlsAcceptor>,
     stream: TcpStream,
     peer: IpAddr,
-    watcher: hyper_util::server::graceful::Watcher,
+    stop: Watcher,
 ) {
-    let activity = Arc::new(Activity::default());
-    let service = service_fn({
-        let activity = Arc::clone(&activity);
-        move |request: hyper::Request<Incoming>| {
-            let (app, router, activity) = (app.clone(), router.clone(), Arc::clone(&activity));
-            async move {
-                let busy = Busy::begin(&activity);
-                let answer = answer(app, router, peer, request.map(Body::new)).await;
-                drop(busy);
-                Ok::<_, std::convert::Infallible>(watched(&activity, answer))
-            }
-        }
-    });
-    let builder = connection_builder();
-    // Errors here are the client's: a cut connection, a head that never came.
-    let outcome = match tls {
-        None => {
-            let stream = TokioIo::new(Counted::new(stream, &activity));
-            let connection = builder.serve_connection(stream, service);
-            until_idle(&activity, watcher.watch(connection.into_owned())).await
-        }
-        Some(acceptor) => match tokio::time::timeout(TLS_TIMEOUT, acceptor.accept(stream)).await {
-            Ok(Ok(stream)) => {
-                let stream = TokioIo::new(Counted::new(stream, &activity));
-                let connection = builder.serve_connection(stream, service);
-                until_idle(&activity, watcher.watch(connection.into_owned())).await
-            }
-            Ok(Err(_)) | Err(_) => return,
-        },
+    let answer = move |request: Request<Incoming>| {
+        answer(app.clone(), router.clone(), peer, request.map(Body::new))
     };
-    if let Err(fault) = outcome {
-        tracing::trace!(fault, "a connection ended badly");
+    match tls {
+        None => connection::serve(stream, stop, activity::period, answer).await,
+        Some(acceptor) => {
+            if let Ok(Ok(stream)) = tokio::time::timeout(TLS_TIMEOUT, acceptor.accept(stream)).await
+            {
+                connection::serve(stream, stop, activity::period, answer).await;
+            }
+        }
     }
-}
-
-fn connection_builder() -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().max_headers(HEADERS_MAX).max_buf_size(HEAD_BYTES_MAX);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(STREAMS_MAX)
-        .max_header_list_size(HEAD_BYTES_MAX as u32)
-        .keep_alive_interval(PING_PERIOD)
-        .keep_alive_timeout(PING_PERIOD);
-    builder
 }
 
 fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, ListenerError> {

@@ -7,6 +7,7 @@ mod answer;
 mod body;
 mod browser;
 mod caller;
+mod connection;
 mod error;
 mod format;
 mod language;
