@@ -85,7 +85,9 @@ test("an owner invites somebody, changes their role, and lets them in no more", 
   const guest = await stage.stranger({ allowed: [REFUSED] });
   await guest.page.goto(link);
   await choosePassword(guest.page, PASSWORD);
-  await guest.page.locator(".who", { hasText: "nova@loja.ao · programador · Loja Kianda" }).waitFor();
+  await guest.page
+    .locator(".who", { hasText: "nova@loja.ao · programador · Loja Kianda" })
+    .waitFor();
 
   await owner.page.getByLabel("Papel: nova@loja.ao").selectOption("reader");
   await row.getByRole("button", { name: "Guardar" }).click();
