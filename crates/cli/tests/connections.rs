@@ -40,12 +40,14 @@ fn who_wastes_a_connection_loses_it_while_honest_calls_are_answered() {
         ("one with an HTTP/2 preface and no more", HTTP2_PREFACE, ""),
     ]
     .into_iter()
-    .map(|(name, first, then)| (name, slow_connection(&service, first), then))
+    .map(|(name, first, then)| (name, slow_connection(&service, first), then, Vec::new()))
     .collect();
+    let mut told = Vec::new();
 
     let start = now();
     for order in 0.. {
-        open.retain_mut(|(_, stream, then)| !closed(stream, then));
+        let over = open.extract_if(.., |(_, stream, then, heard)| closed(stream, then, heard));
+        told.extend(over.map(|(name, _, _, heard)| (name, heard)));
         if open.is_empty() {
             break;
         }
@@ -57,6 +59,26 @@ fn who_wastes_a_connection_loses_it_while_honest_calls_are_answered() {
         assert!(honest.elapsed() < HONEST_WITHIN, "an honest call took {:?}", honest.elapsed());
     }
     assert_eq!(merchant.query(&token, "order-0").status, 200);
+    let (_, heard) = told.iter().find(|(name, _)| name.contains("body drips")).expect("it is over");
+    let heard = String::from_utf8_lossy(heard);
+    assert!(heard.starts_with("HTTP/1.1 408 ") && heard.contains("request_timeout"), "{heard}");
+}
+
+/// A fault of ours is told as one, in the shape of every error, and costs one call.
+#[test]
+fn a_panic_is_answered_and_the_next_call_is_served() {
+    let place = Place::sqlite();
+    let partner = place.partner();
+    let serve = ["serve", "--json", "--listen", "127.0.0.1:0", "--database", &place.database];
+    let service = Service::start(svc(&serve).env("SVC_FAULT", "before create_order=panic@1"));
+    let merchant = Merchant::new(service.base_url(), &partner);
+    let token = merchant.token();
+    let answer = merchant.create(&token, "order-1").expect("the server answers");
+    assert_eq!(answer.status, 500, "{answer:?}");
+    assert_eq!(answer.json()["error"], "internal_error");
+    assert_eq!(answer.json()["requestId"].as_str(), answer.header("x-request-id"));
+    assert!(!answer.body.contains("panic"), "{answer:?}");
+    reference(&merchant.create(&token, "order-1").expect("the server answers"));
 }
 
 fn slow_connection(service: &Service, first: &str) -> TcpStream {
@@ -67,10 +89,14 @@ fn slow_connection(service: &Service, first: &str) -> TcpStream {
 }
 
 /// Waits one drip for the end of the connection, and sends the next one if it does not come.
-fn closed(stream: &mut TcpStream, then: &str) -> bool {
-    match stream.read(&mut [0; 4096]) {
+fn closed(stream: &mut TcpStream, then: &str, heard: &mut Vec<u8>) -> bool {
+    let mut part = [0; 4096];
+    match stream.read(&mut part) {
         Ok(0) => true,
-        Ok(_) => false,
+        Ok(bytes) => {
+            heard.extend(&part[..bytes]);
+            false
+        }
         Err(fault) if matches!(fault.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
             stream.write_all(then.as_bytes()).is_err()
         }

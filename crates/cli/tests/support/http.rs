@@ -56,7 +56,11 @@ pub(crate) fn connect(base_url: &str) -> Result<TcpStream> {
 /// Reads until the server closes; an answer cut short is an error.
 pub(crate) fn read_answer(mut stream: impl Read) -> Result<Answer> {
     let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes)?;
+    if let Err(fault) = stream.read_to_end(&mut bytes) {
+        // What did come belongs to the story: a part of an answer is worse than none.
+        let part = String::from_utf8_lossy(&bytes);
+        return Err(Error::new(fault.kind(), format!("{fault}, after {part:?}")));
+    }
     let text = String::from_utf8(bytes).expect("this API answers in UTF-8");
     let cut = || Error::new(ErrorKind::UnexpectedEof, format!("cut short: {text:?}"));
     let (head, body) = text.split_once("\r\n\r\n").ok_or_else(cut)?;

@@ -371,6 +371,14 @@ fn with_faults(start: &str, faults: &[FieldFault], language: Language) -> String
 
 /// For the documentation: each `error` value once, with its status and English message.
 pub(crate) fn all_errors() -> Vec<(u16, &'static str, String)> {
+    let told = |error: &ApiError| {
+        let (status, value) = error.table();
+        (status.as_u16(), value, message(error, Language::En))
+    };
+    samples().iter().map(told).collect()
+}
+
+fn samples() -> [ApiError; 23] {
     let sample = || vec![FieldFault::new("amount", Issue::NotAnInteger)];
     [
         ApiError::InvalidClient,
@@ -397,12 +405,6 @@ pub(crate) fn all_errors() -> Vec<(u16, &'static str, String)> {
         ApiError::StorageUnavailable(String::new()),
         ApiError::Internal(String::new()),
     ]
-    .iter()
-    .map(|error| {
-        let (status, value) = error.table();
-        (status.as_u16(), value, message(error, Language::En))
-    })
-    .collect()
 }
 
 impl From<MoneyIssue> for Issue {
@@ -484,13 +486,14 @@ mod tests {
         values.sort_unstable();
         values.dedup();
         assert_eq!(values.len(), listed);
-        let fault = ApiError::InvalidBody(vec![FieldFault::new("amount", Issue::NotAnInteger)]);
-        let texts = [Language::Pt, Language::En, Language::Fr].map(|l| message(&fault, l));
-        assert_eq!(
-            texts[0],
-            "Corpo inválido: amount tem de ser um número inteiro, sem casas decimais nem aspas."
-        );
-        assert_ne!(texts[0], texts[1]);
-        assert_ne!(texts[1], texts[2]);
+        for error in samples() {
+            let [pt, en, fr] =
+                [Language::Pt, Language::En, Language::Fr].map(|l| message(&error, l));
+            assert!(pt != en && en != fr && fr != pt, "{pt} {en} {fr}");
+        }
+        let table = include_str!("../../../../docs/api.md");
+        for value in values {
+            assert!(table.contains(&format!("\n| `{value}` |")), "{value} is not in docs/api.md");
+        }
     }
 }

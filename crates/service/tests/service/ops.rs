@@ -10,6 +10,30 @@ on_both_engines! {
     routes_and_methods_that_do_not_exist_answer_in_the_error_shape,
     production_refuses_what_its_proxy_got_without_tls,
     production_answers_nobody_past_its_proxy,
+    a_year_of_https_is_asked_for_in_production_only,
+}
+
+/// Whoever sends traffic here is to send it elsewhere; whoever restarts processes is not to.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_cannot_be_written_is_not_ready() {
+    let database = TestDatabase::sqlite();
+    let path = database.path();
+    let service = TestService::start(database).await;
+    let other = rusqlite::Connection::open(path).unwrap();
+    other.execute_batch("begin immediate").unwrap();
+    assert_eq!(service.get("/readyz").await.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(service.get("/livez").await.status, StatusCode::OK);
+    other.execute_batch("rollback").unwrap();
+    assert_eq!(service.get("/readyz").await.status, StatusCode::OK);
+}
+
+async fn a_year_of_https_is_asked_for_in_production_only(database: TestDatabase) {
+    const NAME: &str = "strict-transport-security";
+    let sandbox = TestService::start(TestDatabase::sqlite()).await;
+    assert_eq!(sandbox.get("/docs").await.header(NAME), None);
+    let production = TestService::start_production(database, "127.0.0.0/8").await;
+    let told = production.get("/docs").await;
+    assert_eq!(told.header(NAME), Some("max-age=31536000; includeSubDomains"));
 }
 
 async fn health_and_metrics_tell_what_happened(database: TestDatabase) {

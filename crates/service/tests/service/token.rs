@@ -11,6 +11,7 @@ use crate::support::{TestDatabase, TestService, on_both_engines};
 on_both_engines! {
     a_token_is_answered_as_oauth_libraries_expect,
     validity_is_told_and_cut_to_a_day,
+    a_token_lives_as_long_as_it_was_told,
     a_new_token_leaves_older_ones_valid,
     unknown_wrong_and_disabled_clients_get_the_same_answer,
     disabling_a_partner_kills_its_tokens_and_enabling_does_not_revive_them,
@@ -48,6 +49,19 @@ async fn validity_is_told_and_cut_to_a_day(database: TestDatabase) {
         assert_eq!(body["error"], "invalid_request");
         assert_eq!(body["error_description"], body["message"]);
     }
+}
+
+async fn a_token_lives_as_long_as_it_was_told(database: TestDatabase) {
+    let service = TestService::start_standing(database).await;
+    let form = format!("{GRANT}&validity_period=60");
+    let told = service.token_answer(&service.partner, &form).await.json();
+    let token = told["access_token"].as_str().unwrap();
+    let status = async || service.query(token, service.application(), "none").await.status;
+    assert_eq!(status().await, StatusCode::NOT_FOUND);
+    service.app.clock.advance(SignedDuration::from_millis(60_000));
+    assert_eq!(status().await, StatusCode::NOT_FOUND, "never shorter than told");
+    service.app.clock.advance(SignedDuration::from_millis(1_000));
+    assert_eq!(status().await, StatusCode::UNAUTHORIZED);
 }
 
 async fn a_new_token_leaves_older_ones_valid(database: TestDatabase) {

@@ -352,24 +352,40 @@ fn execute(db: &Connection, sql: &str, parameters: impl rusqlite::Params) -> Res
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::order_ids::IdKey;
     use super::*;
     use crate::domain::ApplicationId;
 
     #[test]
     fn a_migration_that_is_cut_off_is_done_by_the_next_start() {
-        const COMMITS: usize = 40;
-        for last in 0..COMMITS {
+        let mut cut_at = 0_usize;
+        loop {
             let mut db = Connection::open_in_memory().unwrap();
-            let mut left = last;
-            let hook = move || {
-                let cut = left == 0;
-                left = left.wrapping_sub(1);
-                cut
+            let (mut left, cut) = (cut_at, Arc::new(AtomicBool::new(false)));
+            let hook = {
+                let cut = Arc::clone(&cut);
+                // Whatever is tried after the first cut fails too: this process is gone.
+                move || {
+                    cut.fetch_or(left == 0, Ordering::Relaxed);
+                    left = left.saturating_sub(1);
+                    cut.load(Ordering::Relaxed)
+                }
             };
             db.commit_hook(Some(hook)).unwrap();
-            migrate(&mut db).unwrap_or_else(|fault| panic!("cut at commit {last}: {fault}"));
+            let first = migrate(&mut db);
+            if !cut.load(Ordering::Relaxed) {
+                break;
+            }
+            assert!(first.is_err(), "cut at commit {cut_at}");
+            db.commit_hook(None::<fn() -> bool>).unwrap();
+            migrate(&mut db).unwrap_or_else(|fault| panic!("cut at commit {cut_at}: {fault}"));
+            assert_eq!(inspect::version(&db).unwrap(), Some(schema_latest()));
+            cut_at += 1;
         }
+        assert!(cut_at > 0, "nothing was cut off");
     }
 
     #[test]
