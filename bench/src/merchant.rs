@@ -24,14 +24,34 @@ pub(crate) struct Merchant {
     heard: Arc<Mutex<Vec<Heard>>>,
 }
 
-impl Merchant {
+/// One that can be connected to and does not answer.
+pub(crate) struct Silent {
+    address: std::net::SocketAddr,
+    listener: tokio::net::TcpListener,
+}
+
+impl Silent {
     pub(crate) async fn start() -> anyhow::Result<Self> {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        Ok(Self { address: listener.local_addr()?, listener })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/hook", self.address)
+    }
+
+    /// It hears whatever was said to it meanwhile, too.
+    pub(crate) fn speak(self) -> Merchant {
         let heard: Arc<Mutex<Vec<Heard>>> = Arc::default();
         let routes = Router::new().route("/hook", post(hook)).with_state(Arc::clone(&heard));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
-        tokio::spawn(async move { axum::serve(listener, routes).await });
-        Ok(Self { address, heard })
+        tokio::spawn(async move { axum::serve(self.listener, routes).await });
+        Merchant { address: self.address, heard }
+    }
+}
+
+impl Merchant {
+    pub(crate) async fn start() -> anyhow::Result<Self> {
+        Ok(Silent::start().await?.speak())
     }
 
     pub(crate) fn url(&self) -> String {

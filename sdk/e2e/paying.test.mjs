@@ -113,7 +113,7 @@ for (const [decision, press, said, screen] of [
     const { page, leave } = await stage.visit();
     await checkout.chooseCode(page);
     const opened = page.waitForEvent("popup");
-    await page.getByText("Abrir a carteira").click();
+    await page.getByText("Abrir a app").click();
     const wallet = await opened;
     await wallet.getByRole("button", { name: press }).click();
     await wallet.getByText(said, { exact: true }).waitFor();

@@ -16,6 +16,7 @@ function screenShown(): void {
   for (const button of main.querySelectorAll<HTMLElement>("[data-copy], [data-print]")) {
     button.hidden = false;
   }
+  for (const link of main.querySelectorAll<HTMLElement>("[data-manual]")) link.hidden = true;
   for (const button of main.querySelectorAll<HTMLElement>("[data-share]")) {
     button.hidden = !("share" in navigator);
   }
@@ -34,6 +35,8 @@ function returned(): void {
   arm();
   askNow();
 }
+
+let following = "";
 
 document.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -56,7 +59,12 @@ document.addEventListener("click", (event) => {
   if (event.ctrlKey || event.metaKey || event.shiftKey) return;
   if (swap) {
     event.preventDefault();
-    void load(swap.href, { remember: true });
+    // Tapped again while it is on its way, it would only begin anew.
+    if (following === swap.href) return;
+    following = swap.href;
+    void load(swap.href, { remember: true }).then(() => {
+      following = "";
+    });
   } else if (back) {
     leave(event, back.href);
   } else if (toCopy) {
@@ -91,3 +99,5 @@ window.addEventListener("online", () => {
 
 onSwap(screenShown);
 screenShown();
+// A page that was loaded again has said that it is left: it is here.
+askNow();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::crowd::Crowd;
+use super::held::Held;
 use super::shim::Shim;
 use super::waiting::{ms, until_more};
 use super::{Ledger, PRIVATE_TARGETS, Setting};
@@ -58,10 +59,16 @@ pub(super) async fn pause(setting: &Setting) -> anyhow::Result<Ledger> {
     let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
     let work = crowd.begin(&[&beside.target.address]).await?;
     until_more(&crowd).await?;
+    let held = Held::by(&crowd, &data, &[&stopped.target.address]).await?;
     signal(stopped.pid()?, "STOP").await?;
+    let told = held.speak();
     tokio::time::sleep(long).await;
+    let taken = told.all(&data).await;
+    ledger.promise("what it held was told by the other node", taken, taken);
     signal(stopped.pid()?, "CONT").await?;
     until_more(&crowd).await?;
+    let stands = told.all(&data).await;
+    ledger.promise("and stays told when the first one goes on", stands, stands);
     work.stop().await;
     crowd.judge(&data, &beside, &mut ledger).await?;
     Ok(ledger)

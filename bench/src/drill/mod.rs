@@ -7,6 +7,7 @@ mod crash;
 mod crowd;
 mod disk;
 mod failover;
+mod held;
 mod ledger;
 mod network;
 mod nodes;

@@ -8,11 +8,13 @@ use tokio::task::JoinSet;
 
 use super::cluster::Cluster;
 use super::crowd::Crowd;
+use super::held::Held;
 use super::proxy::{Proxy, Weather};
 use super::waiting::{ms, until, until_more};
 use super::{Ledger, PRIVATE_TARGETS, Setting};
 use crate::process::{Data, Server, psql};
 use crate::target::{mix, order_id};
+use crate::webhook::call;
 
 const CALLERS: u64 = 9;
 /// What a dead node held is taken over within this (goal G10).
@@ -44,13 +46,18 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
 
     let work = crowd.begin(&nodes).await?;
     until_more(&crowd).await?;
+    let held = Held::by(&crowd, &data, &nodes[..2]).await?;
     killed.kill().await?;
     network.becomes(Weather::BlackHole);
+    let told = held.speak();
     let taken = until_taken_over(&data).await?;
     let in_time = taken <= TAKEN_OVER_MAX + setting.slack();
     ledger.promise("what both held was taken over after", ms(taken), in_time);
-    network.becomes(Weather::Reset);
+    until("all of it is told", async || told.all(&data).await).await?;
+    let is_ready = async || call("GET", nodes[1], "/readyz").await.is_ok_and(|is| is == "ready\n");
+    until("the node that is cut off says so", async || !is_ready().await).await?;
     network.becomes(Weather::Fair);
+    until("it is back", is_ready).await?;
     until_more(&crowd).await?;
     work.stop().await;
     crowd.judge(&data, &safe, &mut ledger).await?;

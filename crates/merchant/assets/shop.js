@@ -70,6 +70,15 @@ function go(page, values) {
   location.assign(`/${page}?${new URLSearchParams({ lang, ...values })}`);
 }
 
+/** The page may have been loaded again while its order was paid in the other window. */
+async function leadToPaidOrder() {
+  const paying = sessionStorage.getItem(PAYING);
+  if (!paying) return;
+  const answer = await fetch(`/api/svc/order/${encodeURIComponent(paying)}/status`);
+  const told = answer.ok ? await answer.json() : {};
+  if (told.status === "CON") go("success", { orderId: paying });
+}
+
 function startShop() {
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-add]");
@@ -78,6 +87,7 @@ function startShop() {
     change(add, 1, { name, price: Number(price) });
   });
   showCart();
+  leadToPaidOrder();
   if (!window.Svc) {
     byId("problem").textContent = trouble;
     return;
@@ -108,6 +118,8 @@ function startShop() {
       onCancel: () => go("cancelled", { orderId: order }),
       onError: (error) => {
         console.error(error);
+        // Nobody knows how it went: not to be paid again, but followed.
+        if (error.code === "network" && order) return go("pending", { orderId: order });
         byId("problem").textContent = trouble;
       },
       options: { config: { lang } },
@@ -157,7 +169,9 @@ async function renew(main) {
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   document.title = fresh.title;
   for (const part of ["#news", "#story ol"]) {
-    document.querySelector(part).replaceChildren(...fresh.querySelector(part).childNodes);
+    const shown = document.querySelector(part);
+    shown.textContent = "";
+    shown.append(...fresh.querySelector(part).childNodes);
   }
   byId("story").hidden = false;
   const { open, cancelled, paid } = fresh.querySelector("main").dataset;

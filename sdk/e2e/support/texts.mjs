@@ -70,7 +70,7 @@ export const SENTENCES = {
     fr: "Pas de connexion. Nous réessayons dès qu'elle revient.",
   },
   unsent: {
-    pt: "Sem ligação. Assim que voltar, tente outra vez: não paga duas vezes.",
+    pt: "Sem ligação. Assim que voltar, tente outra vez: não será cobrado duas vezes.",
     en: "No connection. Once it is back, try again: you will not pay twice.",
     fr: "Pas de connexion. Dès qu'elle revient, réessayez\u00a0: vous ne paierez pas deux fois.",
   },

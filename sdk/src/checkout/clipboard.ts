@@ -8,7 +8,12 @@ export async function copy(button: HTMLElement): Promise<void> {
   const { copy: text = "", done = "" } = button.dataset;
   const label = button.querySelector("span");
   if (!label || button.classList.contains("done")) return;
-  if (!(await toClipboard(text))) return;
+  if (!(await toClipboard(text))) {
+    // Marked, so that the payer's own copying takes one tap.
+    const figure = button.closest("div")?.querySelector(".figure");
+    if (figure) getSelection()?.selectAllChildren(figure);
+    return;
+  }
   const before = label.textContent;
   label.textContent = done;
   button.classList.add("done");
@@ -43,6 +48,8 @@ function copySelection(text: string): boolean {
   document.body.append(field);
   field.focus({ preventScroll: true });
   field.select();
+  // Older telephones of Apple need it said twice.
+  field.setSelectionRange(0, text.length);
   const copied = document.execCommand("copy");
   field.remove();
   focused?.focus({ preventScroll: true });

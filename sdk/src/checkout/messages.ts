@@ -3,9 +3,8 @@
 
 import { page } from "./page";
 
-const POPUP_NAME = "svc-checkout";
-// Long enough for a browser that allows it to close the window.
-const CLOSE_WAIT_MS = 400;
+// Long enough for the shop to close the window.
+const CLOSE_WAIT_MS = 800;
 
 let posted = "";
 
@@ -24,11 +23,11 @@ export function leave(event: Event, href: string): void {
   if (window.parent !== window) {
     event.preventDefault();
     post("close");
-  } else if (window.opener || window.name.startsWith(POPUP_NAME)) {
+  } else if (window.opener) {
     event.preventDefault();
     post("close");
-    window.close();
-    // In-app browsers keep the window: then the link does what it says.
+    // The shop closes it, if it still listens. It may have been loaded again, and in-app browsers keep the
+    // window: then the link does what it says.
     setTimeout(() => location.assign(href), CLOSE_WAIT_MS);
   }
 }

@@ -19,7 +19,7 @@ export function showUnsent(): void {
 
 /** Any answer of the server proves the connection, but does not take back a failure it told of. */
 export function hideOffline(): void {
-  if (isOffline) hideProblem();
+  if (isOffline && !isUnsent) hideProblem();
 }
 
 /** `text`: the server's own words for it, if it found any. */

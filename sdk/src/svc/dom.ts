@@ -9,9 +9,16 @@ export function isolate(host: HTMLElement, css: string): ShadowRoot {
     sheet.replaceSync(css);
     root.adoptedStyleSheets = [sheet];
   } catch {
-    // An old browser: plain, but it works.
+    // An old browser. Where a strict policy forbids this too, it is plain.
+    root.append(make("style", { textContent: css }));
   }
   return root;
+}
+
+/** Over the whole page, in whatever browser: the place does not depend on a style sheet. */
+export function cover(host: HTMLElement, css: string): ShadowRoot {
+  host.style.cssText = "position:fixed;top:0;right:0;bottom:0;left:0;z-index:2147483647";
+  return isolate(host, css);
 }
 
 export function make<Name extends keyof HTMLElementTagNameMap>(

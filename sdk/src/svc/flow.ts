@@ -14,8 +14,9 @@ const POLL_MS = 2_000;
 const MOVING_MS = 120_000;
 /** How often the window is looked at, which costs nothing. */
 const WATCH_MS = 400;
-/** A window that looks closed and whose page never came to life is closed. */
+/** A window that looks closed and whose page never came to life is closed; one that was served may be slow. */
 const STILLBORN_MS = 15_000;
+const SLOW_MS = 120_000;
 /** Questions without an answer after which we say that we do not know. */
 const ASKS_MAX = 3;
 /** A frame that shows nothing by then is not allowed to: the page itself goes there. */
@@ -42,6 +43,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
   let looksClosedSince = 0;
   let saidSo = false;
   let left = false;
+  let saidBye = false;
   let gaveUp = false;
   let done = false;
   let closed = false;
@@ -129,13 +131,17 @@ export function startFlow(service: string, key: string, options: Options, ended:
   function look(): void {
     const looksClosed = stage?.isClosed() ?? false;
     looksClosedSince = looksClosed ? looksClosedSince || Date.now() : 0;
-    const stillborn = looksClosed && !alive && Date.now() - looksClosedSince > STILLBORN_MS;
+    const patience = seen ? SLOW_MS : STILLBORN_MS;
+    const stillborn = looksClosed && !alive && Date.now() - looksClosedSince > patience;
     if (looksClosed && alive && !talked && !saidSo) {
       saidSo = true;
       console.info("Svc: this page is cut off from its window; the service is asked instead");
     }
     const layer = stage !== popup;
-    const gone = gaveUp || left || stillborn || (looksClosed && (talked || layer || !reference));
+    // A page that is loaded again says that it is left, and is there again a moment later.
+    const wentAway = left && (looksClosed || !talked);
+    const closedByPayer = looksClosed && (talked || layer || !reference);
+    const gone = gaveUp || saidBye || wentAway || stillborn || closedByPayer;
     if (gone && !goneSince) {
       goneSince = Date.now();
       if (reference && !asking && !done) {
@@ -177,7 +183,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
     seen = true;
     view = asView(said.screen, said.payment) ?? view;
     if (said.type === "close") {
-      left = true;
+      saidBye = true;
       stage?.close();
     }
     look();
@@ -193,7 +199,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
     if ("state" in asked) {
       seen ||= asked.state.seen;
       alive ||= asked.state.alive;
-      left ||= asked.state.left;
+      left = asked.state.left;
       view = asked.state.view ?? view;
       look();
     } else if (asked.failure === "not_found" && !done) {

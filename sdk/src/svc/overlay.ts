@@ -1,10 +1,10 @@
 // On the merchant's page while the payer is in the other window: where it is, and a way out.
 
-import { isolate, make } from "./dom";
+import { cover, make } from "./dom";
 import type { Language } from "./options";
 import { TEXTS } from "./texts";
 
-const STYLE = `:host{position:fixed;inset:0;z-index:2147483646;display:grid;place-items:center;background:rgba(0,0,0,.72);color:#fff;font:18px/1.5 system-ui,sans-serif;text-align:center}
+const STYLE = `:host{display:grid;place-items:center;background:rgba(0,0,0,.72);color:#fff;font:18px/1.5 system-ui,sans-serif;text-align:center}
 div{padding:24px;max-width:22em}
 button{display:block;width:100%;min-height:48px;margin-top:12px;border:1px solid #fff;border-radius:24px;background:transparent;color:#fff;font:inherit;cursor:pointer}
 button.first{background:#fff;color:#111}
@@ -18,7 +18,8 @@ export interface Overlay {
 
 export function showOverlay(lang: Language, focus: () => void, cancel: () => void): Overlay {
   const host = make("div");
-  const root = isolate(host, STYLE);
+  const before = document.activeElement as HTMLElement | null;
+  const root = cover(host, STYLE);
   const text = TEXTS[lang];
   const show = make("button", { type: "button", className: "first", textContent: text.show });
   const end = make("button", { type: "button", textContent: text.cancel });
@@ -31,6 +32,14 @@ export function showOverlay(lang: Language, focus: () => void, cancel: () => voi
   box.setAttribute("aria-label", text.inWindow);
   root.append(box);
   document.body.append(host);
+  show.focus();
+  // What lies behind is not to be reached while this is in front of it.
+  host.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") cancel();
+    if (event.key !== "Tab") return;
+    event.preventDefault();
+    (root.activeElement === show ? end : show).focus();
+  });
   return {
     confirming() {
       told.textContent = text.confirming;
@@ -38,6 +47,9 @@ export function showOverlay(lang: Language, focus: () => void, cancel: () => voi
       show.remove();
       end.remove();
     },
-    remove: () => host.remove(),
+    remove() {
+      host.remove();
+      before?.focus();
+    },
   };
 }

@@ -1,7 +1,7 @@
 // Where the payer pays: a window of its own, a layer over the page, or, if neither can be had, this very
 // window.
 
-import { isolate, make } from "./dom";
+import { cover, make } from "./dom";
 import type { Language } from "./options";
 import { TEXTS } from "./texts";
 
@@ -15,7 +15,7 @@ export interface Stage {
   isClosed(): boolean;
 }
 
-// Its name tells the checkout that it may close itself.
+// With the moment of the click: no two clicks share a window.
 const NAME = "svc-checkout";
 const WIDTH = 440;
 const HEIGHT = 720;
@@ -28,7 +28,8 @@ export function openWindow(lang: Language): Stage | undefined {
   let popup: Window | null = null;
   try {
     popup = window.open("", `${NAME}-${Date.now()}`, features);
-    if (!popup || popup.closed) return undefined;
+    // A web view with a single window answers with this very page: writing on it would wipe out the shop.
+    if (!popup || popup === window || popup.closed) return undefined;
     popup.document.title = TEXTS[lang].wait;
     // Without it a telephone shows the words as on a wide screen: too small to read.
     popup.document.head.append(make("meta", { name: "viewport", content: "width=device-width" }));
@@ -51,17 +52,23 @@ export function openWindow(lang: Language): Stage | undefined {
   };
 }
 
-const LAYER = `:host{position:fixed;inset:0;z-index:2147483647;background:rgba(0,0,0,.6)}
-iframe{position:absolute;inset:0;width:100%;height:100%;border:0;background:#fff}
-@media(min-width:560px){iframe{inset:24px auto;left:calc(50% - 220px);width:440px;height:calc(100% - 48px);border-radius:16px}}
+const LAYER = `:host{background:rgba(0,0,0,.6)}
+iframe{position:absolute;top:0;left:0;width:100%;height:100%;border:0;background:#fff}
+@media(min-width:560px){iframe{top:24px;left:calc(50% - 220px);width:440px;height:calc(100% - 48px);border-radius:16px}}
 button{position:absolute;top:8px;right:8px;width:48px;height:48px;border:0;border-radius:24px;background:rgba(0,0,0,.6);color:#fff;font:24px system-ui,sans-serif;cursor:pointer}`;
 
 /** A layer over the page with the checkout in a frame. */
 export function openLayer(lang: Language): Stage {
   const host = make("div");
-  const root = isolate(host, LAYER);
-  const frame = make("iframe", { title: TEXTS[lang].pay, allow: "clipboard-write" });
-  const shut = make("button", { type: "button", textContent: "×", ariaLabel: TEXTS[lang].cancel });
+  const root = cover(host, LAYER);
+  const frame = make("iframe", {
+    title: TEXTS[lang].pay,
+    allow: "clipboard-write; web-share",
+    width: "100%",
+    height: "100%",
+  });
+  const shut = make("button", { type: "button", textContent: "×" });
+  shut.setAttribute("aria-label", TEXTS[lang].cancel);
   let closed = false;
   const close = () => {
     closed = true;

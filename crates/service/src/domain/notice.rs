@@ -54,12 +54,14 @@ pub enum Word {
 }
 
 impl Word {
+    pub const REVERSAL: &'static str = "reversal";
+
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Paid(_) => "payment",
             Self::Refused(_) => "refusal",
             Self::Unconfirmed => "unconfirmed",
-            Self::Reversed(_) => "reversal",
+            Self::Reversed(_) => Self::REVERSAL,
         }
     }
 

@@ -14,6 +14,9 @@ impl PhoneNumber {
 
     /// As people write it: with spaces, with `+244` or `00244` before it, or without.
     pub fn parse(text: &str) -> Result<Self, NotAPhone> {
+        // Address books put marks and wide spaces around it that nobody sees.
+        let text: String =
+            text.chars().filter(|c| c.is_ascii() || c.is_alphanumeric()).collect();
         let written = text.len() <= Self::CHARS_MAX
             && text.chars().all(|c| c.is_ascii_digit() || " +-.()".contains(c));
         if !written {

@@ -30,9 +30,14 @@ pub async fn cancel(
         let Ok(pending) = dossier.order.clone().pending() else {
             return Ok(Cancelling::Settled(status));
         };
+        if reason == CancelReason::Expired && app.clock.now() < dossier.order.expires_at {
+            return Ok(Cancelling::Waits);
+        }
         match commit(app, pending.cancel(reason, stamp(app, request))).await? {
             Landed::Done => return Ok(Cancelling::Settled(Status::Cancelled)),
             Landed::Lost(status) => return Ok(Cancelling::Settled(status)),
+            // A payer has just begun to pay, and the deadline has moved with it.
+            Landed::Refused if reason == CancelReason::Expired => return Ok(Cancelling::Waits),
             Landed::Refused => {}
         }
         let waits = dossier.cancel_requested.is_some()

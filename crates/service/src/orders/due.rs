@@ -1,5 +1,7 @@
 //! What the clock brings: deadlines, attempts to follow, simulated rails, queues to read.
 
+use std::collections::HashSet;
+
 use jiff::{SignedDuration, Timestamp};
 use tokio::task::JoinSet;
 
@@ -39,7 +41,7 @@ pub async fn begin_due(app: &App) -> Result<(), StoreError> {
 async fn work_off_all(app: &App, questions: &mut JoinSet<()>) -> Result<(), StoreError> {
     loop {
         let due = app.store.due(app.clock.now(), BATCH).await?;
-        let mut failed = 0;
+        let (mut failed, mut away) = (0, None);
         // Deadlines next to each other are of different orders: done together, they share commits.
         let deadlines =
             |one: &Due, next: &Due| one.deadline().is_some() && next.deadline().is_some();
@@ -48,12 +50,18 @@ async fn work_off_all(app: &App, questions: &mut JoinSet<()>) -> Result<(), Stor
                 [one] => vec![work_off(app, one, questions).await],
                 many => expire_together(app, many).await,
             };
-            let faults = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
-            failed += faults.inspect(|fault| warn(fault)).count();
+            for fault in outcomes.into_iter().filter_map(Result::err) {
+                warn(&fault);
+                failed += 1;
+                away = Some(fault).filter(|fault| matches!(fault, StoreError::Unavailable(_)));
+            }
         }
-        // What failed is still there, and would be taken again and again.
-        if due.len() < BATCH || failed == due.len() {
-            return Ok(());
+        // What failed is still there, and would be taken again and again. If it was all of it, the database
+        // is away for whoever writes.
+        match away {
+            Some(fault) if failed == due.len() => return Err(fault),
+            _ if due.len() < BATCH || failed == due.len() => return Ok(()),
+            _ => {}
         }
     }
 }
@@ -140,25 +148,30 @@ async fn read_queue(
 }
 
 async fn drain(app: &App, rail: &Rail) -> Result<(), StoreError> {
-    let payments = match rail.drain().await {
-        Ok(payments) => payments,
+    let lines = match rail.drain().await {
+        Ok(lines) => lines,
         Err(fault) => {
             tracing::warn!(rail = rail.name(), %fault, "the queue of a rail could not be read");
             return Ok(());
         }
     };
     // All are stored first: a rail that is slow to hear of it delays nobody's order.
-    let mut stored = Vec::with_capacity(payments.len());
-    for notice in payments {
-        let id = notice.rail_payment_id.clone();
+    let mut stored = Vec::with_capacity(lines.notices.len());
+    // A rail that forgets by the id alone would forget what we did not store, too.
+    let mut kept: HashSet<_> = lines.unread_ids().collect();
+    for notice in lines.notices {
+        let (id, kind) = (notice.rail_payment_id.clone(), notice.word.kind());
         match settle(app, notice, "").await {
-            Ok(_) => stored.push(id),
-            Err(fault) => warn(&fault),
+            Ok(_) => stored.push((id, kind)),
+            Err(fault) => {
+                warn(&fault);
+                kept.insert(id);
+            }
         }
     }
     let mut failed = 0;
-    for id in stored {
-        match rail.ack(&id).await {
+    for (id, kind) in stored.iter().filter(|(id, _)| !kept.contains(id)) {
+        match rail.ack(id, kind).await {
             Ok(()) => failed = 0,
             Err(fault) => {
                 tracing::warn!(rail = rail.name(), %fault, "a payment could not be acknowledged");

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::settle;
 use crate::app::App;
 use crate::domain::{About, Centimos, ExceptionKind, Notice, ReferenceNumber, Word};
-use crate::rails::{ConnectorError, DayStatement, Rail};
+use crate::rails::{ConnectorError, Lines, Rail};
 use crate::store::{Received, StoreError};
 
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +68,9 @@ pub async fn reconcile(
     if matches!(rail, Rail::Simulator(_)) {
         return Err(ReconcileError::NoStatements);
     }
-    let DayStatement { notices, unread } = rail.statement(date).await?;
+    let Lines { mut notices, unread } = rail.statement(date).await?;
+    // Money that was taken back the same day pays nothing.
+    notices.sort_by_key(|notice| !matches!(notice.word, Word::Reversed(_)));
     let mut findings = Vec::new();
     let mut paid = HashSet::new();
     for notice in notices {
@@ -113,9 +115,10 @@ async fn received(
     notice: &Notice,
     order: Option<&ReferenceNumber>,
 ) -> Result<Option<Centimos>, StoreError> {
-    let by_id = app.store.received(notice).await?.filter(|(_, of)| {
-        let (Some(of), Some(order)) = (of, order) else { return true };
-        of == order
+    let by_id = app.store.received(notice).await?.filter(|(_, of)| match (of, order) {
+        (Some(of), Some(order)) => of == order,
+        (None, Some(_)) => false,
+        (_, None) => true,
     });
     let amount = notice.word.amount();
     match by_id {

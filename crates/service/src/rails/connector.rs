@@ -20,9 +20,8 @@ use tokio::sync::Semaphore;
 use url::Url;
 
 use super::wire::{
-    AckRequest, AnswerReply, AttemptRequest, CapabilitiesReply, DayStatement, DrainReply,
-    NoRequest, NotAuthentic, Signature, StartRequest, StatementReply, StatementRequest, notice,
-    sign, verify,
+    AckRequest, AnswerReply, AttemptRequest, CapabilitiesReply, DrainReply, Lines, NoRequest,
+    NotAuthentic, Signature, StartRequest, StatementReply, StatementRequest, notice, sign, verify,
 };
 use super::{Answer, Capabilities, Line, Outcome, Start};
 use crate::config::RailConfig;
@@ -169,17 +168,21 @@ impl Connector {
         asked.is_ok_and(|reply| reply.is_accepted())
     }
 
-    pub(super) async fn drain(&self) -> Result<Vec<Notice>, ConnectorError> {
+    pub(super) async fn drain(&self) -> Result<Lines, ConnectorError> {
         let reply: DrainReply = self.call("drain", &NoRequest {}).await?;
         Ok(reply.read(&self.name))
     }
 
-    pub(super) async fn ack(&self, rail_payment_id: &str) -> Result<(), ConnectorError> {
-        let _: AnswerReply = self.call("ack", &AckRequest { rail_payment_id }).await?;
+    pub(super) async fn ack(
+        &self,
+        rail_payment_id: &str,
+        kind: &str,
+    ) -> Result<(), ConnectorError> {
+        let _: AnswerReply = self.call("ack", &AckRequest { rail_payment_id, kind }).await?;
         Ok(())
     }
 
-    pub(super) async fn statement(&self, date: Date) -> Result<DayStatement, ConnectorError> {
+    pub(super) async fn statement(&self, date: Date) -> Result<Lines, ConnectorError> {
         let asked = StatementRequest { date: date.to_string() };
         let reply: StatementReply =
             self.call_up_to(STATEMENT_BYTES_MAX, "statement", &asked).await?;

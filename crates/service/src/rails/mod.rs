@@ -13,13 +13,13 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::config::RailConfig;
 use crate::domain::{
-    AttemptId, BankReference, Centimos, Environment, Forecast, Kwanza, Notice, PaymentAttempt,
+    AttemptId, BankReference, Centimos, Environment, Forecast, Kwanza, PaymentAttempt,
     PaymentMethod, PhoneNumber, Reason, WalletCode,
 };
 
 pub use connector::{Connector, ConnectorError};
 pub use simulator::{Simulator, payment_id};
-pub use wire::{DayStatement, NotAuthentic, Signature};
+pub use wire::{Lines, NotAuthentic, Signature};
 
 /// What a rail can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,24 +163,24 @@ impl Rail {
     }
 
     /// Payments the rail keeps until they are acknowledged.
-    pub async fn drain(&self) -> Result<Vec<Notice>, ConnectorError> {
+    pub async fn drain(&self) -> Result<Lines, ConnectorError> {
         match self {
-            Self::Simulator(_) => Ok(Vec::new()),
+            Self::Simulator(_) => Ok(Lines::default()),
             Self::Connector(connector) => connector.drain().await,
         }
     }
 
-    pub async fn ack(&self, rail_payment_id: &str) -> Result<(), ConnectorError> {
+    pub async fn ack(&self, rail_payment_id: &str, kind: &str) -> Result<(), ConnectorError> {
         match self {
             Self::Simulator(_) => Ok(()),
-            Self::Connector(connector) => connector.ack(rail_payment_id).await,
+            Self::Connector(connector) => connector.ack(rail_payment_id, kind).await,
         }
     }
 
     /// What the rail settled on a day.
-    pub async fn statement(&self, date: Date) -> Result<DayStatement, ConnectorError> {
+    pub async fn statement(&self, date: Date) -> Result<Lines, ConnectorError> {
         match self {
-            Self::Simulator(_) => Ok(DayStatement::default()),
+            Self::Simulator(_) => Ok(Lines::default()),
             Self::Connector(connector) => connector.statement(date).await,
         }
     }

@@ -63,6 +63,8 @@ pub(super) struct AttemptRequest<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct AckRequest<'a> {
     pub rail_payment_id: &'a str,
+    /// A payment and its reversal may have one id.
+    pub kind: &'a str,
 }
 
 #[derive(Serialize)]
@@ -204,24 +206,46 @@ pub(super) struct DrainReply {
 
 impl DrainReply {
     /// What cannot be read stays in the queue, and is told each time.
-    pub(super) fn read(self, rail: &str) -> Vec<Notice> {
-        let asked = self.payments.len();
-        let read = self.payments.iter().filter_map(|raw| notice(rail, raw.get().as_bytes()));
-        let read: Vec<_> = read.collect();
-        if read.len() < asked {
-            let unread = asked - read.len();
+    pub(super) fn read(self, rail: &str) -> Lines {
+        let lines = Lines::read(rail, self.payments);
+        if !lines.unread.is_empty() {
+            let unread = lines.unread.len();
             tracing::error!(rail, unread, "payments in the queue of a rail cannot be read");
         }
-        read
+        lines
     }
 }
 
-/// What a rail settled on a day.
+/// What a rail says of several payments at once.
 #[derive(Debug, Default)]
-pub struct DayStatement {
+pub struct Lines {
     pub notices: Vec<Notice>,
     /// Lines that say nothing we understand, as they came.
     pub unread: Vec<String>,
+}
+
+impl Lines {
+    fn read(rail: &str, lines: Vec<Box<RawValue>>) -> Self {
+        let mut read = Self::default();
+        for line in lines {
+            match notice(rail, line.get().as_bytes()) {
+                Some(notice) => read.notices.push(notice),
+                None => read.unread.push(line.get().to_owned()),
+            }
+        }
+        read
+    }
+
+    /// The ids of what was not understood, where it has one.
+    pub fn unread_ids(&self) -> impl Iterator<Item = String> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Id {
+            rail_payment_id: String,
+        }
+        let id = |line: &String| serde_json::from_str(line).ok().map(|id: Id| id.rail_payment_id);
+        self.unread.iter().filter_map(id)
+    }
 }
 
 /// Its lines are what notices are.
@@ -231,15 +255,8 @@ pub(super) struct StatementReply {
 }
 
 impl StatementReply {
-    pub(super) fn read(self, rail: &str) -> DayStatement {
-        let mut day = DayStatement::default();
-        for line in self.lines {
-            match notice(rail, line.get().as_bytes()) {
-                Some(notice) => day.notices.push(notice),
-                None => day.unread.push(line.get().to_owned()),
-            }
-        }
-        day
+    pub(super) fn read(self, rail: &str) -> Lines {
+        Lines::read(rail, self.lines)
     }
 }
 

@@ -75,15 +75,21 @@ pub enum Unreceived {
 pub type Reception = std::result::Result<Received, Unreceived>;
 
 impl Receipt {
-    /// Whether what was stored under the same id and kind is the same news. An order that was not known
-    /// then, or is not any more, says nothing.
+    /// Whether what was stored under the same id and kind is the same news. Money that was for nobody and is
+    /// for an order now is not.
     pub(super) fn repeats(&self, amount: i64, reference_number: Option<&str>) -> bool {
         let same_order = match (&self.reference_number, reference_number) {
             (Some(ours), Some(stored)) => ours.as_str() == stored,
-            _ => true,
+            (Some(_), None) => false,
+            (None, _) => true,
         };
         let word = &self.notice.word;
         !word.is_of_money() || amount == word.amount().get() && same_order
+    }
+
+    /// Whether it is money that is gone again if its id has been reversed before.
+    pub(super) fn is_payment(&self) -> bool {
+        matches!(self.notice.word, Word::Paid(_))
     }
 
     /// What was stored for it, when the call that did so is repeated.

@@ -6,7 +6,7 @@ use deadpool_postgres::Client;
 use jiff::Timestamp;
 
 use super::batch::{Batch, column};
-use super::paying::withdraw;
+use super::paying::withdraw_issued;
 use super::{Fault, Postgres};
 use crate::domain::ReferenceNumber;
 use crate::store::Result;
@@ -78,7 +78,7 @@ impl Batch for Deadlines {
         if !closing.is_empty() {
             let references = column(&closing, |(reference, _)| *reference);
             let since_ms = column(&closing, |(_, at)| at.as_millisecond());
-            withdraw(&transaction, &references, &vec!["issued"; closing.len()], &since_ms).await?;
+            withdraw_issued(&transaction, &references, &since_ms).await?;
         }
         transaction.commit().await?;
         Ok(vec![(); orders.len()])

@@ -92,8 +92,10 @@ impl Postgres {
         let to = to.as_millisecond();
         let changed = match from {
             None => {
+                // A clock that was ahead may have put it off for long.
                 let sql = "insert into rail_queues (rail, due_at_ms) values ($1, $2)
-                           on conflict do nothing";
+                           on conflict (rail) do update
+                           set due_at_ms = least(rail_queues.due_at_ms, excluded.due_at_ms)";
                 change(&db, sql, &[&rail, &to]).await?
             }
             Some(from) => {

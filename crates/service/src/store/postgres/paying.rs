@@ -4,10 +4,11 @@ use deadpool_postgres::GenericClient;
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
+use super::batch::column;
 use super::outbox::insert_event;
 use super::{Fault, Postgres};
 use crate::domain::{
-    ATTEMPTS_MAX, About, AttemptId, AttemptState, BankReference, CancelReason, Instrument,
+    ATTEMPTS_MAX, About, AttemptId, AttemptState, BankReference, CancelReason, Change, Instrument,
     OrderLives, PaymentMethod, Reason, ReferenceNumber, Stamp, Step,
 };
 use crate::store::outbox::as_limit;
@@ -248,7 +249,10 @@ pub(super) async fn step(db: &impl GenericClient, step: &Step) -> Told<Stepped> 
         return Ok(Stepped::Lost);
     }
     if matches!(step.instrument, Instrument::Reference(_)) && step.to.is_over() {
-        free_references(db, &[reference], &[free_at_ms(step.at)]).await?;
+        free_reference(db, step).await?;
+        if step.from == AttemptState::Held {
+            withdraw_one(db, step).await?;
+        }
     }
     if let Some(lives) = step.order_lives() {
         let at_least = match lives {
@@ -275,8 +279,8 @@ pub(super) async fn step(db: &impl GenericClient, step: &Step) -> Told<Stepped> 
     let pending = "select 1 from orders where reference_number = $1 and status = 'PEN'";
     if step.to == AttemptState::Issued && one(db, pending, &[&reference]).await?.is_none() {
         // Issued too late: the order ended while its rail was called.
-        free_references(db, &[reference], &[free_at_ms(step.at)]).await?;
-        withdraw(db, &[reference], &[step.to.as_str()], &[at_ms]).await?;
+        free_reference(db, step).await?;
+        withdraw_one(db, step).await?;
     }
     if step.from != step.to {
         let sql = "insert into audit (at_ms, actor, action, subject, before, after, cause,
@@ -322,19 +326,57 @@ async fn announce(db: &impl GenericClient, step: &Step) -> Told<bool> {
 }
 
 /// Their rails are to be told that references of these orders in these states are dead.
-pub(super) async fn withdraw(
+pub(super) async fn withdraw(db: &impl GenericClient, changes: &[&Change]) -> Told<()> {
+    change(
+        db,
+        "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
+         select a.id, a.reference_number, t.since, t.since
+         from unnest($1::text[], $2::text[], $3::bigint[], $4::text[])
+             as t (reference, state, since, paid_by)
+         join payment_attempts a on a.reference_number = t.reference
+         where a.method = $5 and a.id is distinct from t.paid_by
+             and (a.state = t.state or a.rail_id is not null and a.state in ('held', 'unknown')
+                 or a.state = 'accepted' and t.paid_by is null)
+         on conflict do nothing",
+        &[
+            &column(changes, |c| c.reference_number.as_str()),
+            &column(changes, |c| c.closes_as().as_str()),
+            &column(changes, |c| c.stamp.at.as_millisecond()),
+            &column(changes, |c| c.paid_by.as_ref().map(AttemptId::as_str)),
+            &PaymentMethod::BankReference.code(),
+        ],
+    )
+    .await
+    .map(drop)
+}
+
+/// These orders are no longer offered, whatever may still come.
+pub(super) async fn withdraw_issued(
     db: &impl GenericClient,
     references: &[&str],
-    states: &[&str],
     since_ms: &[i64],
 ) -> Told<()> {
     let sql = "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
                select a.id, a.reference_number, t.since, t.since
-               from unnest($1::text[], $2::text[], $3::bigint[]) as t (reference, state, since)
-               join payment_attempts a on a.reference_number = t.reference and a.state = t.state
-               where a.method = $4 on conflict do nothing";
+               from unnest($1::text[], $2::bigint[]) as t (reference, since)
+               join payment_attempts a on a.reference_number = t.reference
+               where a.state = 'issued' and a.method = $3 on conflict do nothing";
     let method = PaymentMethod::BankReference.code();
-    change(db, sql, &[&references, &states, &since_ms, &method]).await.map(drop)
+    change(db, sql, &[&references, &since_ms, &method]).await.map(drop)
+}
+
+async fn withdraw_one(db: &impl GenericClient, step: &Step) -> Told<()> {
+    let sql = "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
+               values ($1, $2, $3, $3) on conflict do nothing";
+    let (attempt, reference) = (step.attempt.as_str(), step.reference_number.as_str());
+    change(db, sql, &[&attempt, &reference, &step.at.as_millisecond()]).await.map(drop)
+}
+
+/// In half a year somebody else may have its number.
+async fn free_reference(db: &impl GenericClient, step: &Step) -> Told<()> {
+    let sql = "update bank_references set free_at_ms = $2
+               where free_at_ms is null and attempt_id = $1";
+    change(db, sql, &[&step.attempt.as_str(), &free_at_ms(step.at)]).await.map(drop)
 }
 
 /// The references of these orders are dead: in half a year somebody else may have them.

@@ -26,16 +26,15 @@ pub(super) struct StoredReceipt {
     pub(super) reference_number: Option<String>,
 }
 
-/// What is stored under the names of these.
+/// What is stored under the ids of these, of whatever kind.
 pub(super) async fn stored(
     db: &impl GenericClient,
     given: &[&Receipt],
 ) -> Told<HashMap<Key, StoredReceipt>> {
     let sql = "select r.rail, r.rail_payment_id, r.kind, r.call_id, r.outcome, e.kind,
                    r.amount_centimos, r.reference_number
-               from unnest($1::text[], $2::text[], $3::text[]) as t (rail, id, kind)
+               from unnest($1::text[], $2::text[]) as t (rail, id)
                join receipts r on r.rail = t.rail and r.rail_payment_id = t.id
-                   and r.kind = t.kind
                left join exceptions e on e.rail = r.rail
                    and e.rail_payment_id = r.rail_payment_id and e.notice = r.kind";
     let rows = many(
@@ -44,7 +43,6 @@ pub(super) async fn stored(
         &[
             &column(given, |r| r.notice.rail.as_str()),
             &column(given, |r| r.notice.rail_payment_id.as_str()),
-            &column(given, |r| r.notice.word.kind()),
         ],
     )
     .await?;

@@ -14,6 +14,7 @@ use super::receipts::{self, Key, StoredReceipt, key};
 use super::{Fault, Postgres};
 use crate::domain::{
     AttemptId, AttemptState, Change, Effect, ExceptionKind, Lane, ReferenceNumber, Status, Step,
+    Word,
 };
 use crate::store::paying::{APPLIED, EXCEPTION, UNSETTLED, free_at_ms};
 use crate::store::records::read_status;
@@ -210,6 +211,11 @@ impl<'a> Books<'a> {
             self.duplicates.push(receipt);
             return Ok(Ok(Received::Duplicate));
         }
+        let (rail, id, _) = key(receipt);
+        let reversal = (rail, id, Word::REVERSAL.to_owned());
+        if receipt.is_payment() && self.receipts.contains_key(&reversal) {
+            return Ok(Err(Unreceived::IdReused));
+        }
         let received = match &receipt.effect {
             Effect::Confirm(change) => match self.commit(change)? {
                 Committed::Done => Received::Confirmed,
@@ -335,14 +341,16 @@ async fn close_attempts(db: &impl GenericClient, changes: &[&Change]) -> Told<()
     let references = column(changes, |c| c.reference_number.as_str());
     let closed = change(
         db,
-        "update payment_attempts p set due_at_ms = null, updated_at_ms = t.at_ms,
-             state = case when p.state = 'issued' and p.id is distinct from t.paid_by
-                 then t.closes_as else 'accepted' end
+        "update payment_attempts p set updated_at_ms = t.at_ms,
+             due_at_ms = case when p.state = 'unknown' and p.id is distinct from t.paid_by
+                 then p.due_at_ms end,
+             state = case when p.id = t.paid_by then 'accepted'
+                 when p.state = 'issued' then t.closes_as
+                 when p.state = 'held' and t.paid_by is null then 'accepted' else p.state end
          from unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
              as t (reference, paid_by, closes_as, at_ms)
          where p.reference_number = t.reference
-             and (p.id = t.paid_by or p.state = 'issued'
-                 or p.state = 'held' and t.paid_by is null)",
+             and (p.id = t.paid_by or p.state in ('issued', 'held', 'unknown'))",
         &[
             &references,
             &column(changes, |c| c.paid_by.as_ref().map(AttemptId::as_str)),
@@ -353,9 +361,7 @@ async fn close_attempts(db: &impl GenericClient, changes: &[&Change]) -> Told<()
     .await?;
     if closed > 0 {
         free_references(db, &references, &column(changes, |c| free_at_ms(c.stamp.at))).await?;
-        let states = column(changes, |c| c.closes_as().as_str());
-        let since_ms = column(changes, |c| c.stamp.at.as_millisecond());
-        withdraw(db, &references, &states, &since_ms).await?;
+        withdraw(db, changes).await?;
     }
     Ok(())
 }

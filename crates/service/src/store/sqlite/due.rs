@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
-use super::paying::withdraw;
+use super::paying::withdraw_issued;
 use super::{Sqlite, execute, rows};
 use crate::domain::{AttemptId, ReferenceNumber};
 use crate::store::outbox::as_limit;
@@ -30,7 +30,7 @@ impl Sqlite {
                 let given = params![reference.as_str(), until.as_millisecond(), closing, seen];
                 let moved = execute(db, sql, given)?;
                 match closing_since {
-                    Some(at) if moved > 0 => withdraw(db, reference.as_str(), "issued", at),
+                    Some(at) if moved > 0 => withdraw_issued(db, reference.as_str(), at),
                     _ => Ok(()),
                 }
             })
@@ -85,8 +85,9 @@ impl Sqlite {
                 let changed = match from {
                     None => execute(
                         db,
+                        // A clock that was ahead may have put it off for long.
                         "insert into rail_queues (rail, due_at_ms) values (?1, ?2)
-                         on conflict do nothing",
+                         on conflict (rail) do update set due_at_ms = min(due_at_ms, ?2)",
                         params![rail, to],
                     )?,
                     Some(from) => execute(

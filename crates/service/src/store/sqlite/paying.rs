@@ -8,8 +8,8 @@ use rusqlite::{Connection, Row, params};
 use super::outbox::insert_event;
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{
-    ATTEMPTS_MAX, About, AttemptId, AttemptState, BankReference, CancelReason, Dossier, Instrument,
-    OrderLives, PaymentMethod, ReferenceNumber, Stamp, Status, Step,
+    ATTEMPTS_MAX, About, AttemptId, AttemptState, BankReference, CancelReason, Change, Dossier,
+    Instrument, OrderLives, PaymentMethod, ReferenceNumber, Stamp, Status, Step,
 };
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
@@ -253,7 +253,10 @@ pub(super) fn step(db: &Connection, step: &Step) -> Result<Stepped> {
     }
     let reference = step.reference_number.as_str();
     if matches!(step.instrument, Instrument::Reference(_)) && step.to.is_over() {
-        free_references(db, reference, step.at)?;
+        free_reference(db, &step.attempt, step.at)?;
+        if step.from == AttemptState::Held {
+            withdraw_one(db, step)?;
+        }
     }
     if let Some(lives) = step.order_lives() {
         let at_least = match lives {
@@ -281,8 +284,8 @@ pub(super) fn step(db: &Connection, step: &Step) -> Result<Stepped> {
     }
     if step.to == AttemptState::Issued && status(db, reference)? != Some(Status::Pending) {
         // Issued too late: the order ended while its rail was called.
-        free_references(db, reference, step.at)?;
-        withdraw(db, reference, step.to.as_str(), step.at)?;
+        free_reference(db, &step.attempt, step.at)?;
+        withdraw_one(db, step)?;
     }
     if step.from != step.to {
         execute(
@@ -337,13 +340,54 @@ pub(super) fn status(db: &Connection, reference: &str) -> Result<Option<Status>>
 }
 
 /// Its rail is to be told that a reference in this state is dead.
-pub(super) fn withdraw(db: &Connection, reference: &str, state: &str, at: Timestamp) -> Result<()> {
+pub(super) fn withdraw(db: &Connection, change: &Change) -> Result<()> {
     execute(
         db,
         "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
          select id, reference_number, ?3, ?3 from payment_attempts
-         where reference_number = ?1 and method = ?4 and state = ?2 on conflict do nothing",
-        params![reference, state, at.as_millisecond(), PaymentMethod::BankReference.code()],
+         where reference_number = ?1 and method = ?4 and id is not ?5
+             and (state = ?2 or rail_id is not null and state in ('held', 'unknown')
+                 or state = 'accepted' and ?5 is null)
+         on conflict do nothing",
+        params![
+            change.reference_number.as_str(),
+            change.closes_as().as_str(),
+            change.stamp.at.as_millisecond(),
+            PaymentMethod::BankReference.code(),
+            change.paid_by.as_ref().map(AttemptId::as_str),
+        ],
+    )
+    .map(drop)
+}
+
+/// The order is no longer offered, whatever may still come.
+pub(super) fn withdraw_issued(db: &Connection, reference: &str, at: Timestamp) -> Result<()> {
+    execute(
+        db,
+        "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
+         select id, reference_number, ?2, ?2 from payment_attempts
+         where reference_number = ?1 and method = ?3 and state = 'issued' on conflict do nothing",
+        params![reference, at.as_millisecond(), PaymentMethod::BankReference.code()],
+    )
+    .map(drop)
+}
+
+fn withdraw_one(db: &Connection, step: &Step) -> Result<()> {
+    execute(
+        db,
+        "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
+         values (?1, ?2, ?3, ?3) on conflict do nothing",
+        params![step.attempt.as_str(), step.reference_number.as_str(), step.at.as_millisecond()],
+    )
+    .map(drop)
+}
+
+/// In half a year somebody else may have its number.
+fn free_reference(db: &Connection, attempt: &AttemptId, at: Timestamp) -> Result<()> {
+    execute(
+        db,
+        "update bank_references set free_at_ms = ?2 where free_at_ms is null and attempt_id = ?1",
+        params![attempt.as_str(), free_at_ms(at)],
     )
     .map(drop)
 }

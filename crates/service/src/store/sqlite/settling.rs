@@ -5,8 +5,8 @@ use rusqlite::{Connection, params};
 use super::exceptions::{is_open, resolve};
 use super::outbox::{insert_event, supersede};
 use super::paying::{free_references, status, step, withdraw};
-use super::{Sqlite, execute, row};
-use crate::domain::{AttemptId, Change, Effect, ExceptionKind, ReferenceNumber, Status};
+use super::{Sqlite, execute, row, rows};
+use crate::domain::{AttemptId, Change, Effect, ExceptionKind, ReferenceNumber, Status, Word};
 use crate::store::paying::{APPLIED, EXCEPTION, UNSETTLED};
 use crate::store::{
     Committed, Receipt, Received, Reception, Resolved, Result, Stepped, StoreError, Unreceived,
@@ -78,11 +78,11 @@ fn close_attempts(db: &Connection, change: &Change) -> Result<()> {
     let reference = change.reference_number.as_str();
     let closed = execute(
         db,
-        "update payment_attempts set due_at_ms = null, updated_at_ms = ?4,
-             state = case when state = 'issued' and (?2 is null or id <> ?2) then ?3
-                 else 'accepted' end
-         where reference_number = ?1
-             and (id = ?2 or state = 'issued' or state = 'held' and ?2 is null)",
+        "update payment_attempts set updated_at_ms = ?4,
+             due_at_ms = case when state = 'unknown' and id is not ?2 then due_at_ms end,
+             state = case when id is ?2 then 'accepted' when state = 'issued' then ?3
+                 when state = 'held' and ?2 is null then 'accepted' else state end
+         where reference_number = ?1 and (id is ?2 or state in ('issued', 'held', 'unknown'))",
         params![
             reference,
             change.paid_by.as_ref().map(AttemptId::as_str),
@@ -92,27 +92,34 @@ fn close_attempts(db: &Connection, change: &Change) -> Result<()> {
     )?;
     if closed > 0 {
         free_references(db, reference, change.stamp.at)?;
-        withdraw(db, reference, change.closes_as().as_str(), change.stamp.at)?;
+        withdraw(db, change)?;
     }
     Ok(())
 }
 
 fn receive(db: &Connection, receipt: &Receipt) -> Result<Reception> {
     let notice = &receipt.notice;
-    let stored = row(
+    let of_this_id = rows(
         db,
-        "select rowid, amount_centimos, reference_number from receipts
-         where rail = ?1 and rail_payment_id = ?2 and kind = ?3",
-        [notice.rail.as_str(), &notice.rail_payment_id, notice.word.kind()],
-        |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get::<_, Option<String>>(2)?)),
+        "select kind, rowid, amount_centimos, reference_number from receipts
+         where rail = ?1 and rail_payment_id = ?2",
+        [notice.rail.as_str(), &notice.rail_payment_id],
+        |row| {
+            let kind: String = row.get(0)?;
+            Ok((kind, row.get::<_, i64>(1)?, row.get(2)?, row.get::<_, Option<String>>(3)?))
+        },
     )?;
-    if let Some((rowid, amount, reference)) = stored {
-        if !receipt.repeats(amount, reference.as_deref()) {
+    let stored = of_this_id.iter().find(|(kind, ..)| kind == notice.word.kind());
+    if let Some((_, rowid, amount, reference)) = stored {
+        if !receipt.repeats(*amount, reference.as_deref()) {
             return Ok(Err(Unreceived::IdReused));
         }
         let sql = "update receipts set duplicates = duplicates + 1 where rowid = ?1";
         execute(db, sql, [rowid])?;
         return Ok(Ok(Received::Duplicate));
+    }
+    if receipt.is_payment() && of_this_id.iter().any(|(kind, ..)| kind == Word::REVERSAL) {
+        return Ok(Err(Unreceived::IdReused));
     }
     let received = match &receipt.effect {
         Effect::Confirm(change) => match commit(db, change)? {
