@@ -186,6 +186,19 @@ const WRONG = {
   nothing: () => null,
 };
 
+test("the right message of the right window is believed: what the others spoil", async () => {
+  const visitor = await underWay({ allowed: [/ERR_FAILED/] });
+  const { context, popup, page, nonce } = visitor;
+  // Nothing but the message can tell.
+  await context.route("**/state?*", (route) => route.abort());
+  const origin = new URL(page.url()).origin;
+  const message = { ...PAID, nonce };
+  await popup.evaluate(([said, target]) => opener.postMessage(said, target), [message, origin]);
+  await page.waitForFunction("calls.length === 1");
+  assert.equal((await calls(page))[0][0], "approve");
+  await visitor.leave();
+});
+
 for (const [what, spoil] of Object.entries(WRONG)) {
   test(`a message with ${what} is not believed`, async () => {
     const visitor = await underWay();

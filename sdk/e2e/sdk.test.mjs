@@ -260,6 +260,29 @@ test("where windows are blocked the checkout comes as a layer, with the same cal
   await leave();
 });
 
+test("a web view that has one window only keeps the shop's page, under a layer", async () => {
+  const { page, button, leave } = await shopper(stage);
+  await page.evaluate("window.open = () => window");
+  await button.click();
+  await page.frameLocator("iframe").locator('main[data-screen="choose"]').waitFor();
+  assert.equal(await page.locator("#pay").count(), 1, "what was there is still there");
+  await leave();
+});
+
+test("in a browser without sheets of its own the layer covers the page all the same", async () => {
+  for (const where of [{}, { path: "/strict" }]) {
+    const { page, button, leave } = await shopper(stage, { ...where, allowed: [/style-src/] });
+    await page.evaluate("delete window.CSSStyleSheet");
+    await blocked(page);
+    await button.click();
+    await page.frameLocator("iframe").locator('main[data-screen="choose"]').waitFor();
+    const { width, height } = await page.locator("iframe").boundingBox();
+    const seen = page.viewportSize();
+    assert.ok(width > seen.width * 0.3 && height > seen.height * 0.8, `${width} × ${height}`);
+    await leave();
+  }
+});
+
 test("a layer that is closed cancels", async () => {
   const visitor = await shopper(stage);
   const { page, button, leave } = visitor;

@@ -88,6 +88,20 @@ test("bought with the express wallet", async () => {
   await leave();
 });
 
+test("a shop that was loaded again while its order was paid does not sell it twice", async () => {
+  const { page, popup, leave } = await atTheTill();
+  await checkout.pushTo(popup, "900000000");
+  await page.reload();
+  await stage.service.advance(3);
+  await checkout.look(popup, "paid");
+  // Nobody closes it: the link leads to the shop, which shows the order.
+  await popup.getByText("Voltar à loja").click();
+  await popup.waitForURL(/\/success/);
+  await page.reload();
+  await page.waitForURL(/\/success/);
+  await leave();
+});
+
 test("bought with the wallet of the service", async () => {
   const { context, page, popup, leave } = await atTheTill();
   await checkout.chooseCode(popup);

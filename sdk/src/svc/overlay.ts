@@ -32,7 +32,9 @@ export function showOverlay(lang: Language, focus: () => void, cancel: () => voi
   box.setAttribute("aria-label", text.inWindow);
   root.append(box);
   document.body.append(host);
-  show.focus();
+  // Not at once: the focus belongs to the other window until the payer comes back to this one.
+  const back = () => show.focus();
+  window.addEventListener("focus", back);
   // What lies behind is not to be reached while this is in front of it.
   host.addEventListener("keydown", (event) => {
     if (event.key === "Escape") cancel();
@@ -48,6 +50,7 @@ export function showOverlay(lang: Language, focus: () => void, cancel: () => voi
       end.remove();
     },
     remove() {
+      window.removeEventListener("focus", back);
       host.remove();
       before?.focus();
     },

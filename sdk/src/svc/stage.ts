@@ -63,7 +63,7 @@ export function openLayer(lang: Language): Stage {
   const root = cover(host, LAYER);
   const frame = make("iframe", {
     title: TEXTS[lang].pay,
-    allow: "clipboard-write; web-share",
+    allow: "clipboard-write",
     width: "100%",
     height: "100%",
   });

@@ -21,4 +21,5 @@ mod store;
 mod support;
 mod tidy;
 mod token;
+mod unheard;
 mod webhook;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use svc_service::domain::*;
-use svc_service::orders::{self, Cancelling, Choice, PayError};
+use svc_service::orders::{self, Cancelling, Choice, PayError, Resolution};
 use svc_service::rails::RailsError;
 
 use super::{production, production_with};
@@ -16,6 +16,7 @@ on_both_engines! {
     a_reference_is_withdrawn_when_the_order_is_cancelled,
     the_other_reference_is_withdrawn_when_the_order_is_paid,
     a_reference_is_withdrawn_when_it_expires,
+    a_held_reference_is_withdrawn_when_an_operator_has_decided,
     nothing_is_withdrawn_where_the_rail_cannot,
     a_withdrawal_is_told_until_it_is_taken_and_once,
     a_withdrawal_nobody_takes_in_a_day_is_left_to_a_person,
@@ -110,6 +111,29 @@ async fn a_reference_is_withdrawn_when_the_order_is_cancelled(database: TestData
     assert_eq!(paying.cancel(&order).await, Cancelling::Settled(Status::Cancelled));
     paying.run_due().await;
     assert_eq!(connector.calls("revoke-reference"), [withdrawal(&attempt)]);
+}
+
+async fn a_held_reference_is_withdrawn_when_an_operator_has_decided(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let by = Author::command_line();
+    for (resolution, id) in [(Resolution::Refund, "order_1"), (Resolution::Accept, "order_2")] {
+        let number = if id == "order_1" { "987654321" } else { "987654322" };
+        let issued = json!({
+            "answer": "accepted", "railId": "rail-7", "entity": "00348", "reference": number,
+        });
+        connector.will("issue-reference", Reply::Json(issued));
+        let before = connector.calls("revoke-reference").len();
+        let order = paying.order(id, 15_000).await;
+        let attempt = paying.pay(&order, &reference(60)).await.attempts.remove(0);
+        let less = paying.notice(&attempt, id, Word::Paid(Centimos::new(1_499_900)));
+        orders::settle(&paying.app, less, "").await.unwrap();
+        let held = paying.ledger(&order).await.remove(0).id;
+        orders::resolve(&paying.app, held, resolution, &by, "why").await.unwrap();
+        paying.run_due().await;
+        let told = connector.calls("revoke-reference");
+        assert_eq!(told.len(), before + 1, "{resolution:?}");
+        assert_eq!(told[before]["reference"], number);
+    }
 }
 
 async fn a_withdrawal_is_told_until_it_is_taken_and_once(database: TestDatabase) {

@@ -13,6 +13,7 @@ on_both_engines! {
     a_payment_that_was_not_acknowledged_is_a_duplicate_the_next_time,
     every_kind_of_news_is_read_and_what_makes_no_sense_stays,
     a_queue_that_cannot_be_read_is_read_a_minute_later,
+    an_id_that_something_unread_shares_is_not_acknowledged,
 }
 
 fn payment(id: &str, attempt: &PaymentAttempt, amount: &Value) -> Value {
@@ -49,6 +50,7 @@ async fn a_payment_in_the_queue_confirms_its_order_and_is_acknowledged(database:
     let seen: [Seen; 2] = [(0, "issued", "PEN"), (60, "accepted", "CON")];
     assert_eq!(paying.timeline(&order, 200).await, seen, "read again after a minute");
     assert_eq!((acknowledged(&connector), connector.queued()), (vec!["p1".to_owned()], 0));
+    assert_eq!(connector.calls("ack")[0]["kind"], "payment");
     assert_eq!(paying.events(&order).await, ["PEN", "CON"]);
     paying.accounted_for(1).await;
 }
@@ -69,6 +71,18 @@ async fn what_could_not_be_stored_is_not_acknowledged(database: TestDatabase) {
     assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
     assert_eq!((acknowledged(&connector).len(), connector.queued()), (1, 0));
     paying.accounted_for(1).await;
+}
+
+/// A rail that forgets by the id would forget what we did not understand as well.
+async fn an_id_that_something_unread_shares_is_not_acknowledged(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    reads_the_queue(&paying).await;
+    let (order, attempt) = issued(&paying, "order_1").await;
+    connector.enqueue(payment("p1", &attempt, &json!("15000.00")));
+    connector.enqueue(json!({ "railPaymentId": "p1", "kind": "something new" }));
+    paying.run_due().await;
+    assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
+    assert_eq!((acknowledged(&connector).len(), connector.queued()), (0, 2));
 }
 
 async fn a_payment_that_was_not_acknowledged_is_a_duplicate_the_next_time(database: TestDatabase) {

@@ -18,6 +18,8 @@ on_both_engines! {
     a_cancel_of_a_held_order_waits_for_the_operator,
     the_full_amount_still_confirms_a_held_order,
     other_money_by_an_id_of_the_rails_that_was_used_before_is_held,
+    money_that_was_taken_back_before_we_heard_of_it_pays_nothing,
+    money_that_was_for_nobody_and_is_for_an_order_now_is_held,
 }
 
 /// An order held for one kwanza less, and its entry in the ledger.
@@ -216,6 +218,42 @@ async fn other_money_by_an_id_of_the_rails_that_was_used_before_is_held(database
     assert_eq!(held.rail_payment_id, name);
     resolve(&paying, held.id, Resolution::Accept).await.unwrap();
     assert_eq!(paying.stands(second).await, ("accepted", "CON"));
+}
+
+async fn money_that_was_taken_back_before_we_heard_of_it_pays_nothing(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &reference(60)).await.attempts.remove(0);
+    for (word, expected) in [
+        (Word::Reversed(Centimos::new(1_500_000)), ExceptionKind::Reversal),
+        (Word::Paid(Centimos::new(1_500_000)), ExceptionKind::Reused),
+    ] {
+        let notice = paying.notice(&attempt, "p1", word);
+        for expected in [Received::Exception(expected), Received::Duplicate] {
+            let received = orders::settle(&paying.app, notice.clone(), "").await.unwrap();
+            assert_eq!(received, expected, "{notice:?}");
+        }
+    }
+    assert_eq!(paying.stands(&order).await, ("held", "PEN"));
+    paying.accounted_for(4).await;
+}
+
+async fn money_that_was_for_nobody_and_is_for_an_order_now_is_held(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &reference(60)).await.attempts.remove(0);
+    let right = paying.notice(&attempt, "p1", Word::Paid(Centimos::new(1_500_000)));
+    let about = About::Reference(BankReference::parse("00348", "111111111").unwrap());
+    let wrong = Notice { about, ..right.clone() };
+    for (notice, expected) in [(wrong, ExceptionKind::Unmatched), (right, ExceptionKind::Reused)] {
+        for expected in [Received::Exception(expected), Received::Duplicate] {
+            let received = orders::settle(&paying.app, notice.clone(), "").await.unwrap();
+            assert_eq!(received, expected, "{notice:?}");
+        }
+    }
+    let held = paying.ledger(&order).await.remove(0);
+    resolve(&paying, held.id, Resolution::Accept).await.unwrap();
+    assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
 }
 
 fn ana() -> Author {
