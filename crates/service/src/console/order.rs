@@ -194,7 +194,9 @@ async fn story(
     let reference = &order.reference_number;
     let t = frame.t;
     let mut story = vec![line(frame, order.created_at, "order", t.story_created.to_owned())];
-    for row in app.store.audit_of(reference.as_str()).await? {
+    // Exceptions are told below, with the way to them.
+    let history = app.store.audit_of(reference.as_str()).await?;
+    for row in history.into_iter().filter(|row| row.action != "exception.enter") {
         let change = match (&row.before, &row.after) {
             (Some(before), Some(after)) => {
                 format!("{} → {}", t.state_word(before), t.state_word(after))

@@ -137,6 +137,7 @@ texts! {
     action_attempt_start: "Tentativa de pagamento", "Attempt to pay", "Essai de paiement";
     action_attempt_step: "Tentativa avançou", "Attempt moved on", "L’essai a avancé";
     action_request_cancel: "Cancelamento pedido", "Cancellation asked for", "Annulation demandée";
+    action_exception_enter: "Excepção registada", "Exception entered", "Exception enregistrée";
     action_exception: "Excepção resolvida", "Exception resolved", "Exception résolue";
     action_simulate: "Simulado à mão", "Simulated by hand", "Simulé à la main";
     attempt_submitted: "enviada", "submitted", "envoyé";
@@ -350,6 +351,7 @@ impl Texts {
             "attempt.start" => self.action_attempt_start,
             "attempt.step" => self.action_attempt_step,
             "order.request_cancel" => self.action_request_cancel,
+            "exception.enter" => self.action_exception_enter,
             "exception.resolve" => self.action_exception,
             "order.simulate" => self.action_simulate,
             other => other,

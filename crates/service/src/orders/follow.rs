@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::settle;
 use crate::app::App;
 use crate::domain::{
-    About, AttemptId, AttemptState, Kwanza, Notice, PaymentAttempt, Reason, ReferenceNumber, Step,
-    Word,
+    About, AttemptId, AttemptState, Centimos, Kwanza, Notice, PaymentAttempt, Reason,
+    ReferenceNumber, Step, Word,
 };
 use crate::rails::{Line, Outcome, Rail};
 use crate::store::{Received, StoreError};
@@ -63,14 +63,7 @@ impl Question {
         };
         match outcome {
             Outcome::Paid { rail_payment_id, amount } => {
-                let notice = Notice {
-                    rail: attempt.rail.clone(),
-                    raw: format!("query {rail_payment_id}").into_bytes(),
-                    rail_payment_id,
-                    about: About::Attempt(attempt.id.clone()),
-                    word: Word::Paid(amount),
-                };
-                match settle(app, notice, "").await? {
+                match settle(app, paid(&attempt, rail_payment_id, amount), "").await? {
                     // It was known, and left this attempt open: it is not what became of it.
                     Received::Duplicate => app.store.step(attempt.unknown(now)).await.map(drop),
                     _ => Ok(()),
@@ -91,6 +84,17 @@ impl Question {
                 app.store.step(step).await.map(drop)
             }
         }
+    }
+}
+
+/// As if the rail had told it by itself.
+pub(super) fn paid(attempt: &PaymentAttempt, rail_payment_id: String, amount: Centimos) -> Notice {
+    Notice {
+        rail: attempt.rail.clone(),
+        raw: format!("query {rail_payment_id}").into_bytes(),
+        rail_payment_id,
+        about: About::Attempt(attempt.id.clone()),
+        word: Word::Paid(amount),
     }
 }
 

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::follow::paid;
+use super::settle;
 use crate::app::App;
-use crate::domain::{AttemptId, PaymentAttempt, ReferenceNumber};
-use crate::rails::{Line, Rail};
+use crate::domain::{AttemptId, Kwanza, PaymentAttempt, ReferenceNumber};
+use crate::rails::{Line, Outcome, Rail};
 use crate::store::StoreError;
 
 /// While one node tells it, no other does.
@@ -27,7 +29,7 @@ pub(super) async fn withdraw(
     let dossier = app.store.dossier(reference).await?;
     let attempt = dossier.as_ref().and_then(|dossier| dossier.attempt(id)).cloned();
     let rail = attempt.as_ref().and_then(|attempt| app.rails.named(&attempt.rail)).cloned();
-    let (Some(attempt), Some(rail)) = (attempt, rail) else {
+    let (Some(dossier), Some(attempt), Some(rail)) = (dossier, attempt, rail) else {
         return again(app, id, due_at, PAUSE).await.map(|()| None);
     };
     let held = match rail.capabilities().map(|can| can.can_revoke) {
@@ -48,7 +50,7 @@ pub(super) async fn withdraw(
     let app = app.clone();
     Ok(Some(async move {
         let _held = held;
-        tell(&app, &rail, &attempt, until).await
+        tell(&app, &rail, &attempt, dossier.order.terms.amount, until).await
     }))
 }
 
@@ -56,9 +58,18 @@ async fn tell(
     app: &App,
     rail: &Arc<Rail>,
     attempt: &PaymentAttempt,
+    asked: Kwanza,
     until: Timestamp,
 ) -> Result<(), StoreError> {
     if rail.revoke(attempt).await {
+        return done(app, &attempt.id, until).await;
+    }
+    // Most often because it was paid a moment ago: better to ask than to be told when the order is over.
+    if rail.capabilities().is_some_and(|can| can.can_query)
+        && let Outcome::Paid { rail_payment_id, amount } =
+            rail.query(attempt, asked, app.clock.now()).await
+    {
+        settle(app, paid(attempt, rail_payment_id, amount), "").await?;
         return done(app, &attempt.id, until).await;
     }
     tracing::warn!(attempt = attempt.id.as_str(), "a reference could not be withdrawn");

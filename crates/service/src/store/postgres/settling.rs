@@ -372,12 +372,23 @@ async fn insert_exceptions(
 ) -> Told<()> {
     change(
         db,
-        "insert into exceptions (kind, notice, application_id, reference_number, rail,
-             rail_payment_id, amount_centimos, detail, created_at_ms)
-         select * from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[],
-             $6::text[], $7::bigint[], $8::text[], $9::bigint[])
-         order by 5, 6, 2
-         on conflict do nothing",
+        // In the sealed history, too: money that waits for a person cannot be made to vanish.
+        "with given as (
+             select * from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[],
+                 $6::text[], $7::bigint[], $8::text[], $9::bigint[], $10::text[], $11::text[])
+                 as t (kind, notice, application, reference, rail, id, amount, detail, at_ms, actor,
+                     request)
+         ), entered as (
+             insert into exceptions (kind, notice, application_id, reference_number, rail,
+                 rail_payment_id, amount_centimos, detail, created_at_ms)
+             select kind, notice, application, reference, rail, id, amount, detail, at_ms
+             from given order by rail, id, notice
+             on conflict do nothing
+             returning rail, rail_payment_id as id, notice
+         )
+         insert into audit (at_ms, actor, action, subject, after, cause, request_id)
+         select at_ms, actor, 'exception.enter', coalesce(reference, id), kind, detail, request
+         from given join entered using (rail, id, notice)",
         &[
             &column(exceptions, |(_, kind, _)| kind.as_str()),
             &column(exceptions, |(r, ..)| r.notice.word.kind()),
@@ -388,6 +399,8 @@ async fn insert_exceptions(
             &column(exceptions, |(r, ..)| r.notice.word.amount().get()),
             &column(exceptions, |(_, _, detail)| detail.as_str()),
             &column(exceptions, |(r, ..)| r.stamp.at.as_millisecond()),
+            &column(exceptions, |(r, ..)| r.stamp.actor.to_string()),
+            &column(exceptions, |(r, ..)| r.stamp.request_id.as_str()),
         ],
     )
     .await

@@ -178,7 +178,8 @@ fn except(
     detail: &str,
 ) -> Result<Received> {
     let (notice, at_ms) = (&receipt.notice, receipt.stamp.at.as_millisecond());
-    execute(
+    let order = receipt.reference_number.as_ref().map(ReferenceNumber::as_str);
+    let entered = execute(
         db,
         "insert into exceptions (kind, notice, application_id, reference_number, rail,
              rail_payment_id, amount_centimos, detail, created_at_ms)
@@ -187,7 +188,7 @@ fn except(
             kind.as_str(),
             notice.word.kind(),
             receipt.application.map(|id| id.0),
-            receipt.reference_number.as_ref().map(ReferenceNumber::as_str),
+            order,
             notice.rail,
             notice.rail_payment_id,
             notice.word.amount().get(),
@@ -195,6 +196,22 @@ fn except(
             at_ms,
         ],
     )?;
+    if entered > 0 {
+        // In the sealed history: money that waits for a person cannot be made to vanish.
+        execute(
+            db,
+            "insert into audit (at_ms, actor, action, subject, after, cause, request_id)
+             values (?1, ?2, 'exception.enter', ?3, ?4, ?5, ?6)",
+            params![
+                at_ms,
+                receipt.stamp.actor.to_string(),
+                order.unwrap_or(&notice.rail_payment_id),
+                kind.as_str(),
+                detail,
+                receipt.stamp.request_id,
+            ],
+        )?;
+    }
     if let (Some(state), Some(attempt)) = (kind.leaves(), &receipt.attempt) {
         execute(
             db,

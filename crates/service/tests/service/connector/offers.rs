@@ -17,6 +17,7 @@ on_both_engines! {
     the_other_reference_is_withdrawn_when_the_order_is_paid,
     a_reference_is_withdrawn_when_it_expires,
     a_held_reference_is_withdrawn_when_an_operator_has_decided,
+    a_rail_that_refuses_a_withdrawal_is_asked_whether_it_was_paid,
     nothing_is_withdrawn_where_the_rail_cannot,
     a_withdrawal_is_told_until_it_is_taken_and_once,
     a_withdrawal_nobody_takes_in_a_day_is_left_to_a_person,
@@ -111,6 +112,21 @@ async fn a_reference_is_withdrawn_when_the_order_is_cancelled(database: TestData
     assert_eq!(paying.cancel(&order).await, Cancelling::Settled(Status::Cancelled));
     paying.run_due().await;
     assert_eq!(connector.calls("revoke-reference"), [withdrawal(&attempt)]);
+}
+
+/// Paid in time, and told late: the order is still in its grace.
+async fn a_rail_that_refuses_a_withdrawal_is_asked_whether_it_was_paid(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let (order, attempt) = with_reference(&paying).await;
+    connector.will("revoke-reference", Reply::Json(json!({ "answer": "refused" })));
+    let answer = json!({ "answer": "accepted", "railPaymentId": "p1", "amount": "15000.00" });
+    connector.will("query", Reply::Json(answer));
+    paying.pass_s(3_600).await;
+    assert_eq!(connector.calls("revoke-reference"), [withdrawal(&attempt)]);
+    assert_eq!(connector.calls("query").len(), 1);
+    assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
+    paying.pass_s(3_600).await;
+    assert_eq!(connector.calls("revoke-reference").len(), 1, "nothing more to withdraw");
 }
 
 async fn a_held_reference_is_withdrawn_when_an_operator_has_decided(database: TestDatabase) {
