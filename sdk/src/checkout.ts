@@ -62,7 +62,7 @@ document.addEventListener("click", (event) => {
     // Tapped again while it is on its way, it would only begin anew.
     if (following === swap.href) return;
     following = swap.href;
-    void load(swap.href, { remember: true }).then(() => {
+    void load(swap.href, { remember: true }).finally(() => {
       following = "";
     });
   } else if (back) {

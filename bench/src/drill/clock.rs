@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::crowd::Crowd;
 use super::held::Held;
 use super::shim::Shim;
-use super::waiting::{ms, until_more};
+use super::waiting::{ms, until, until_more};
 use super::{Ledger, PRIVATE_TARGETS, Setting};
 use crate::Engine;
 use crate::process::{Data, Server, signal};
@@ -62,13 +62,10 @@ pub(super) async fn pause(setting: &Setting) -> anyhow::Result<Ledger> {
     let held = Held::by(&crowd, &data, &[&stopped.target.address]).await?;
     signal(stopped.pid()?, "STOP").await?;
     let told = held.speak();
+    until("the other node has told what it held", async || told.all(&data).await).await?;
     tokio::time::sleep(long).await;
-    let taken = told.all(&data).await;
-    ledger.promise("what it held was told by the other node", taken, taken);
     signal(stopped.pid()?, "CONT").await?;
     until_more(&crowd).await?;
-    let stands = told.all(&data).await;
-    ledger.promise("and stays told when the first one goes on", stands, stands);
     work.stop().await;
     crowd.judge(&data, &beside, &mut ledger).await?;
     Ok(ledger)

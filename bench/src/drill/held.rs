@@ -1,5 +1,9 @@
 //! Events that a node has claimed and cannot get rid of: what a fault must find in its hands.
 
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
 use super::crowd::Crowd;
 use super::waiting::until;
 use crate::merchant::{Merchant, Silent};
@@ -18,13 +22,22 @@ impl Held {
     pub(super) async fn by(crowd: &Crowd, data: &Data, nodes: &[&str]) -> anyhow::Result<Self> {
         let held =
             Self { merchant: Silent::start().await?, events: (nodes.len() * EACH).to_string() };
-        for (node, caller) in crowd.callers_at(nodes).await?.iter().enumerate() {
-            for number in 0..EACH {
-                let id = format!("held-{node}-{number}");
+        let callers = crowd.callers_at(nodes).await?;
+        let ids = |node: usize| (0..EACH).map(move |number| format!("held-{node}-{number}"));
+        for (node, caller) in callers.iter().enumerate() {
+            for id in ids(node) {
                 caller.create(&id, &held.merchant.url()).await?;
-                caller.simulate(&id, "confirm").await?;
             }
         }
+        // All at once: whoever gets no answer gives an event up after five seconds.
+        let mut confirmed = JoinSet::new();
+        for (node, caller) in callers.iter().enumerate() {
+            for id in ids(node) {
+                let caller = Arc::clone(caller);
+                confirmed.spawn(async move { caller.simulate(&id, "confirm").await });
+            }
+        }
+        confirmed.join_all().await.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
         let leased = held.count("lease_token is not null");
         let all = async || psql(&data.url, &leased).await.is_ok_and(|count| count == held.events);
         until("the nodes hold events", all).await?;

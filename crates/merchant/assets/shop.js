@@ -76,7 +76,8 @@ async function leadToPaidOrder() {
   if (!paying) return;
   const answer = await fetch(`/api/svc/order/${encodeURIComponent(paying)}/status`);
   const told = answer.ok ? await answer.json() : {};
-  if (told.status === "CON") go("success", { orderId: paying });
+  // Unless another one has been begun meanwhile.
+  if (told.status === "CON" && !order) go("success", { orderId: paying });
 }
 
 function startShop() {
@@ -87,7 +88,7 @@ function startShop() {
     change(add, 1, { name, price: Number(price) });
   });
   showCart();
-  leadToPaidOrder();
+  leadToPaidOrder().catch(() => {});
   if (!window.Svc) {
     byId("problem").textContent = trouble;
     return;

@@ -142,6 +142,12 @@ export function startFlow(service: string, key: string, options: Options, ended:
     const wentAway = left && (looksClosed || !talked);
     const closedByPayer = looksClosed && (talked || layer || !reference);
     const gone = gaveUp || saidBye || wentAway || stillborn || closedByPayer;
+    // Here again: what was found out while it was gone counts no more.
+    if (!gone && goneSince) {
+      goneSince = 0;
+      answered = false;
+      unanswered = 0;
+    }
     if (gone && !goneSince) {
       goneSince = Date.now();
       if (reference && !asking && !done) {

@@ -1,5 +1,7 @@
 //! Orders: the list with its filters, a search by any id, and the list as a file.
 
+use std::time::Duration;
+
 use askama::Template;
 use axum::body::Body;
 use axum::extract::State;
@@ -24,6 +26,7 @@ const PAGE_ROWS: usize = 50;
 const EXPORT_ROWS: usize = 1_000;
 /// At once, per node: each holds some of its rows in memory while its reader takes its time.
 static EXPORTS: Semaphore = Semaphore::const_new(8);
+const PART_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Template)]
 #[template(path = "console/orders.html")]
@@ -194,9 +197,13 @@ async fn write_csv(
             text.push_str(&cells.join(","));
             text.push_str("\r\n");
         }
-        // A reader that takes nothing for long loses its connection, and this its receiver.
-        if sender.send_data(Bytes::from(std::mem::take(&mut text))).await.is_err() {
-            return;
+        // One that reads other things over the same connection keeps it, and must not keep this.
+        let part = sender.send_data(Bytes::from(std::mem::take(&mut text)));
+        match tokio::time::timeout(PART_TIMEOUT, part).await {
+            Ok(Ok(())) => {}
+            // Nobody is there any more.
+            Ok(Err(_)) => return,
+            Err(_) => return sender.abort(ExportBrokeOff),
         }
         match page.next {
             Some(next) => before = Some(next),

@@ -99,7 +99,7 @@ impl Members<'_> {
 
 /// A value in one spelling: keys sorted and none twice, no spaces, every digit that counts.
 fn spell(value: &RawValue, depth: usize, into: &mut Vec<u8>) -> serde_json::Result<()> {
-    if depth > DEPTH_MAX {
+    if depth >= DEPTH_MAX {
         return Err(serde_json::Error::custom("too deep"));
     }
     let text = value.get();
@@ -161,6 +161,12 @@ impl AdditionalInfo {
         &self.0
     }
 
+    /// Whether that is what was stored of it, now or before every digit was kept.
+    pub fn is_stored_as(&self, stored: &Self) -> bool {
+        let before = || serde_json::from_str::<Value>(&self.0).map(|value| value.to_string());
+        self == stored || before().is_ok_and(|before| before == stored.0)
+    }
+
     pub fn webhook_url(&self) -> String {
         self.url(WEBHOOK_URL)
     }
@@ -174,8 +180,10 @@ impl AdditionalInfo {
     }
 
     fn url(&self, key: &str) -> String {
-        let document: Value = serde_json::from_str(&self.0).unwrap_or_default();
-        document[key].as_str().unwrap_or_default().to_owned()
+        // As it was read, whatever else is in it.
+        let members = serde_json::from_str::<Members<'_>>(&self.0).ok();
+        let url = members.and_then(|members| serde_json::from_str(members.0.get(key)?.get()).ok());
+        url.unwrap_or_default()
     }
 }
 
@@ -211,6 +219,9 @@ mod tests {
         assert_ne!(with(&format!(r#""cart":[{one}]"#)), with(&format!(r#""cart":[{other}]"#)));
         let digits = "0.12345678901234567890123";
         assert!(with(&format!(r#""rate":{digits}"#)).as_str().contains(digits));
+        let old = with(r#""rate":0.1"#);
+        assert!(with(r#""rate":0.10000000000000001"#).is_stored_as(&old), "as it was stored once");
+        assert!(!old.is_stored_as(&with(r#""rate":0.10000000000000001"#)));
         let spaced = with(r#""cart": { "b" : [ 1.50, true ], "a" : "\u00e7" }"#);
         assert_eq!(spaced, with(r#""cart":{"a":"ç","b":[1.5,true]}"#));
     }

@@ -46,14 +46,14 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The contract's names of the fields in which two requests differ.
-    pub fn differences(&self, other: &Self) -> Vec<&'static str> {
+    /// The contract's names of the fields in which a request differs from what is stored.
+    pub fn differences(&self, stored: &Self) -> Vec<&'static str> {
         [
-            ("clientId", self.payer_id == other.payer_id),
-            ("name", self.name == other.name),
-            ("amount", self.amount == other.amount),
-            ("quantity", self.quantity == other.quantity),
-            ("additionalInfo", self.additional_info == other.additional_info),
+            ("clientId", self.payer_id == stored.payer_id),
+            ("name", self.name == stored.name),
+            ("amount", self.amount == stored.amount),
+            ("quantity", self.quantity == stored.quantity),
+            ("additionalInfo", self.additional_info.is_stored_as(&stored.additional_info)),
         ]
         .into_iter()
         .filter_map(|(field, same)| (!same).then_some(field))

@@ -99,6 +99,7 @@ pub(crate) async fn answer(
         // A proxy may have looked at the other one.
         ApiError::MalformedRequest.into_response()
     } else if over_http {
+        tell_plain(peer);
         ApiError::HttpsRequired.into_response()
     } else {
         match tokio::time::timeout(REQUEST_TIMEOUT, caught(router.oneshot(request))).await {
@@ -246,6 +247,17 @@ fn is_plain(app: &App, peer: IpAddr, headers: &HeaderMap) -> bool {
         .iter()
         .flat_map(|value| value.as_bytes().split(|&byte| byte == b',').map(<[u8]>::trim_ascii));
     !is_proxy(app, &peer) || schemes.any(|scheme| !scheme.eq_ignore_ascii_case(b"https"))
+}
+
+/// Once: an operator whose proxy is not named, or says the wrong thing, finds out why nothing works.
+fn tell_plain(peer: IpAddr) {
+    static TOLD: std::sync::Once = std::sync::Once::new();
+    TOLD.call_once(|| {
+        tracing::warn!(
+            %peer,
+            "a call came without TLS and was refused: is this address in trusted_proxies, and does it say X-Forwarded-Proto: https?"
+        );
+    });
 }
 
 /// In HTTP/2 the host is a part of the address. Who asks how we are reached finds it in one place.

@@ -36,7 +36,7 @@ pub async fn cancel(
         match commit(app, pending.cancel(reason, stamp(app, request))).await? {
             Landed::Done => return Ok(Cancelling::Settled(Status::Cancelled)),
             Landed::Lost(status) => return Ok(Cancelling::Settled(status)),
-            // A payer has just begun to pay, and the deadline has moved with it.
+            // A payer has just begun to pay: that is seen to an end first.
             Landed::Refused if reason == CancelReason::Expired => return Ok(Cancelling::Waits),
             Landed::Refused => {}
         }

@@ -41,7 +41,7 @@ pub async fn begin_due(app: &App) -> Result<(), StoreError> {
 async fn work_off_all(app: &App, questions: &mut JoinSet<()>) -> Result<(), StoreError> {
     loop {
         let due = app.store.due(app.clock.now(), BATCH).await?;
-        let (mut failed, mut away) = (0, None);
+        let mut failed = 0;
         // Deadlines next to each other are of different orders: done together, they share commits.
         let deadlines =
             |one: &Due, next: &Due| one.deadline().is_some() && next.deadline().is_some();
@@ -50,18 +50,12 @@ async fn work_off_all(app: &App, questions: &mut JoinSet<()>) -> Result<(), Stor
                 [one] => vec![work_off(app, one, questions).await],
                 many => expire_together(app, many).await,
             };
-            for fault in outcomes.into_iter().filter_map(Result::err) {
-                warn(&fault);
-                failed += 1;
-                away = Some(fault).filter(|fault| matches!(fault, StoreError::Unavailable(_)));
-            }
+            let faults = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+            failed += faults.inspect(|fault| warn(fault)).count();
         }
-        // What failed is still there, and would be taken again and again. If it was all of it, the database
-        // is away for whoever writes.
-        match away {
-            Some(fault) if failed == due.len() => return Err(fault),
-            _ if due.len() < BATCH || failed == due.len() => return Ok(()),
-            _ => {}
+        // What failed is still there, and would be taken again and again.
+        if due.len() < BATCH || failed == due.len() {
+            return Ok(());
         }
     }
 }

@@ -46,7 +46,7 @@ async fn expire_after(
         Ok(Deadline::Cancel(reason)) => {
             let outcome = cancel(app, reference, reason, &Author::service()).await?;
             if outcome == Cancelling::Waits {
-                // An attempt slipped in; its end wakes the order.
+                // An attempt slipped in, and may give the order more time; if not, we are here again.
                 app.store.postpone(reference, Some(deadline), later(now), None).await?;
             }
             Ok(())

@@ -11,6 +11,8 @@ use crate::store::{Receipt, Received, Reception, StoreError, Unreceived};
 const TRIES: usize = 5;
 
 pub async fn settle(app: &App, notice: Notice, request_id: &str) -> Result<Received, StoreError> {
+    // Whatever ends this before it is stored, be it the caller who hangs up.
+    let unheard = Unheard(app);
     let told = receive(app, &notice, request_id).await;
     match &told {
         Ok(received) => {
@@ -25,11 +27,20 @@ pub async fn settle(app: &App, notice: Notice, request_id: &str) -> Result<Recei
                 );
             }
         }
-        // The rail says it again: until then no order ends for want of it.
-        Err(StoreError::Unavailable(_) | StoreError::Broken(_)) => app.awake.slept(&app.clock),
+        Err(StoreError::Unavailable(_) | StoreError::Broken(_)) => return told,
         Err(_) => {}
     }
+    std::mem::forget(unheard);
     told
+}
+
+/// The rail says it again: until then no order ends for want of it.
+struct Unheard<'a>(&'a App);
+
+impl Drop for Unheard<'_> {
+    fn drop(&mut self) {
+        self.0.awake.slept(&self.0.clock);
+    }
 }
 
 async fn receive(app: &App, notice: &Notice, request_id: &str) -> Result<Received, StoreError> {

@@ -87,9 +87,9 @@ impl Receipt {
         !word.is_of_money() || amount == word.amount().get() && same_order
     }
 
-    /// Whether it is money that is gone again if its id has been reversed before.
-    pub(super) fn is_payment(&self) -> bool {
-        matches!(self.notice.word, Word::Paid(_))
+    /// Whether it would pay its order: not with money whose id has been reversed before.
+    pub(super) fn would_confirm(&self) -> bool {
+        matches!(self.effect, Effect::Confirm(_))
     }
 
     /// What was stored for it, when the call that did so is repeated.

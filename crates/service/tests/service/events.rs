@@ -6,7 +6,9 @@ use hyper::{Method, StatusCode};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Receiver, TestDatabase, TestService, application, on_both_engines};
+use crate::support::{
+    Answer, Receiver, TestDatabase, TestService, application, on_both_engines, patiently,
+};
 
 on_both_engines! {
     an_event_is_the_webhook_with_its_fate,
@@ -59,9 +61,12 @@ fn orders(page: &Value) -> Vec<&str> {
 
 /// Waits until nothing is on its way any more.
 async fn quiet(service: &TestService) {
-    while service.app.store.outbox_stats().await.unwrap().queued > 0 {
-        tokio::task::yield_now().await;
-    }
+    patiently(async {
+        while service.app.store.outbox_stats().await.unwrap().queued > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
 }
 
 async fn an_event_is_the_webhook_with_its_fate(database: TestDatabase) {

@@ -94,8 +94,8 @@ impl Postgres {
             None => {
                 // A clock that was ahead may have put it off for long.
                 let sql = "insert into rail_queues (rail, due_at_ms) values ($1, $2)
-                           on conflict (rail) do update
-                           set due_at_ms = least(rail_queues.due_at_ms, excluded.due_at_ms)";
+                           on conflict (rail) do update set due_at_ms = excluded.due_at_ms
+                           where rail_queues.due_at_ms > excluded.due_at_ms + 600000";
                 change(&db, sql, &[&rail, &to]).await?
             }
             Some(from) => {

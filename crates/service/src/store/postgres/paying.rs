@@ -280,7 +280,9 @@ pub(super) async fn step(db: &impl GenericClient, step: &Step) -> Told<Stepped> 
     if step.to == AttemptState::Issued && one(db, pending, &[&reference]).await?.is_none() {
         // Issued too late: the order ended while its rail was called.
         free_reference(db, step).await?;
-        withdraw_one(db, step).await?;
+        if matches!(step.instrument, Instrument::Reference(_)) {
+            withdraw_one(db, step).await?;
+        }
     }
     if step.from != step.to {
         let sql = "insert into audit (at_ms, actor, action, subject, before, after, cause,

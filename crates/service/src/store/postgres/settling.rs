@@ -213,7 +213,7 @@ impl<'a> Books<'a> {
         }
         let (rail, id, _) = key(receipt);
         let reversal = (rail, id, Word::REVERSAL.to_owned());
-        if receipt.is_payment() && self.receipts.contains_key(&reversal) {
+        if receipt.would_confirm() && self.receipts.contains_key(&reversal) {
             return Ok(Err(Unreceived::IdReused));
         }
         let received = match &receipt.effect {

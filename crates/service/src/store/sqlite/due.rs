@@ -87,7 +87,8 @@ impl Sqlite {
                         db,
                         // A clock that was ahead may have put it off for long.
                         "insert into rail_queues (rail, due_at_ms) values (?1, ?2)
-                         on conflict (rail) do update set due_at_ms = min(due_at_ms, ?2)",
+                         on conflict (rail) do update set due_at_ms = ?2
+                         where due_at_ms > ?2 + 600000",
                         params![rail, to],
                     )?,
                     Some(from) => execute(

@@ -285,7 +285,9 @@ pub(super) fn step(db: &Connection, step: &Step) -> Result<Stepped> {
     if step.to == AttemptState::Issued && status(db, reference)? != Some(Status::Pending) {
         // Issued too late: the order ended while its rail was called.
         free_reference(db, &step.attempt, step.at)?;
-        withdraw_one(db, step)?;
+        if matches!(step.instrument, Instrument::Reference(_)) {
+            withdraw_one(db, step)?;
+        }
     }
     if step.from != step.to {
         execute(

@@ -118,7 +118,7 @@ fn receive(db: &Connection, receipt: &Receipt) -> Result<Reception> {
         execute(db, sql, [rowid])?;
         return Ok(Ok(Received::Duplicate));
     }
-    if receipt.is_payment() && of_this_id.iter().any(|(kind, ..)| kind == Word::REVERSAL) {
+    if receipt.would_confirm() && of_this_id.iter().any(|(kind, ..)| kind == Word::REVERSAL) {
         return Ok(Err(Unreceived::IdReused));
     }
     let received = match &receipt.effect {

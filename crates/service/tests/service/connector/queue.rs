@@ -14,6 +14,7 @@ on_both_engines! {
     every_kind_of_news_is_read_and_what_makes_no_sense_stays,
     a_queue_that_cannot_be_read_is_read_a_minute_later,
     an_id_that_something_unread_shares_is_not_acknowledged,
+    a_queue_is_read_no_sooner_because_its_rail_is_asked_what_it_can_do,
 }
 
 fn payment(id: &str, attempt: &PaymentAttempt, amount: &Value) -> Value {
@@ -71,6 +72,25 @@ async fn what_could_not_be_stored_is_not_acknowledged(database: TestDatabase) {
     assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
     assert_eq!((acknowledged(&connector).len(), connector.queued()), (1, 0));
     paying.accounted_for(1).await;
+}
+
+async fn a_queue_is_read_no_sooner_because_its_rail_is_asked_what_it_can_do(
+    database: TestDatabase,
+) {
+    let (paying, connector) = production(database).await;
+    reads_the_queue(&paying).await;
+    paying.run_due().await;
+    let note = async |ahead_s: i64| {
+        let at = paying.app.clock.now() + jiff::SignedDuration::from_secs(ahead_s);
+        paying.app.store.set_queue_due(TestConnector::NAME, None, at).await.unwrap()
+    };
+    assert!(!note(0).await);
+    paying.run_due().await;
+    assert_eq!(connector.calls("drain").len(), 1, "not yet");
+    // A clock that was ahead put it off for an hour; it is right again.
+    assert!(note(-3_600).await);
+    paying.run_due().await;
+    assert_eq!(connector.calls("drain").len(), 2);
 }
 
 /// A rail that forgets by the id would forget what we did not understand as well.

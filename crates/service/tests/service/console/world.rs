@@ -9,7 +9,9 @@ use svc_service::domain::*;
 use svc_service::orders;
 use svc_service::store::{EventFilter, ExceptionFilter};
 
-use crate::support::{Answer, Receiver, TestDatabase, TestService, application, payment_of};
+use crate::support::{
+    Answer, Receiver, TestDatabase, TestService, application, patiently, payment_of,
+};
 
 /// The merchant "Loja" has an order that was paid, one that is open and one whose money does not fit;
 /// the merchant "Outra" has an open order.
@@ -232,9 +234,12 @@ pub(super) async fn create(
 
 /// Looks again and again until it is so; each look lets others work.
 pub(super) async fn until(look: impl AsyncFn() -> bool) {
-    while !look().await {
-        tokio::task::yield_now().await;
-    }
+    patiently(async {
+        while !look().await {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
 }
 
 /// What the browser keeps of an answer.

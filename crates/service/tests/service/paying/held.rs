@@ -19,6 +19,7 @@ on_both_engines! {
     the_full_amount_still_confirms_a_held_order,
     other_money_by_an_id_of_the_rails_that_was_used_before_is_held,
     money_that_was_taken_back_before_we_heard_of_it_pays_nothing,
+    a_payment_that_was_reversed_under_both_its_names_is_stored,
     money_that_was_for_nobody_and_is_for_an_order_now_is_held,
 }
 
@@ -236,6 +237,24 @@ async fn money_that_was_taken_back_before_we_heard_of_it_pays_nothing(database: 
     }
     assert_eq!(paying.stands(&order).await, ("held", "PEN"));
     paying.accounted_for(4).await;
+}
+
+/// Its own name is taken by a reversal, too.
+async fn a_payment_that_was_reversed_under_both_its_names_is_stored(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &reference(60)).await.attempts.remove(0);
+    let notice = |word: fn(Centimos) -> Word, centimos| {
+        paying.notice(&attempt, "p1", word(Centimos::new(centimos)))
+    };
+    for (notice, kind) in [
+        (notice(Word::Reversed, 500_000), ExceptionKind::Reversal),
+        (notice(Word::Reversed, 1_500_000), ExceptionKind::Reversal),
+        (notice(Word::Paid, 1_500_000), ExceptionKind::Reused),
+    ] {
+        let received = orders::settle(&paying.app, notice.clone(), "").await.unwrap();
+        assert_eq!(received, Received::Exception(kind), "{notice:?}");
+    }
 }
 
 async fn money_that_was_for_nobody_and_is_for_an_order_now_is_held(database: TestDatabase) {

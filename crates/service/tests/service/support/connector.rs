@@ -144,14 +144,17 @@ impl TestConnector {
 
     /// Waits until a path was called so often.
     pub(crate) async fn wait_for(&self, path: &str, count: usize) -> Vec<Value> {
-        loop {
-            let came = self.state.came.notified();
-            let calls = self.calls(path);
-            if calls.len() >= count {
-                return calls;
+        super::patiently(async {
+            loop {
+                let came = self.state.came.notified();
+                let calls = self.calls(path);
+                if calls.len() >= count {
+                    return calls;
+                }
+                came.await;
             }
-            came.await;
-        }
+        })
+        .await
     }
 
     /// The headers of a notice it sends us.

@@ -133,7 +133,7 @@ impl Gate {
 
     /// Waits until so many requests have come.
     pub(crate) async fn wait_for(&mut self, count: usize) {
-        self.came.wait_for(|came| *came >= count).await.unwrap();
+        super::patiently(self.came.wait_for(|came| *came >= count)).await.unwrap();
     }
 
     /// Answers so many requests, those that wait or the next.

@@ -47,6 +47,12 @@ macro_rules! on_both_engines {
     };
 }
 
+/// What never comes fails its test, and does not hold up all the others. Far longer than anything takes.
+pub(crate) async fn patiently<T>(wait: impl Future<Output = T>) -> T {
+    let patience = std::time::Duration::from_secs(120);
+    tokio::time::timeout(patience, wait).await.expect("what is waited for comes")
+}
+
 /// A database that exists for one test and goes with it.
 pub(crate) enum TestDatabase {
     Sqlite(PathBuf),

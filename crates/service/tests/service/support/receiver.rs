@@ -149,14 +149,17 @@ impl Receiver {
 
     /// Waits until so many requests have come.
     pub(crate) async fn wait_for(&self, count: usize) -> Vec<Received> {
-        loop {
-            let came = self.kept.came.notified();
-            let requests = self.requests();
-            if requests.len() >= count {
-                return requests;
+        super::patiently(async {
+            loop {
+                let came = self.kept.came.notified();
+                let requests = self.requests();
+                if requests.len() >= count {
+                    return requests;
+                }
+                came.await;
             }
-            came.await;
-        }
+        })
+        .await
     }
 }
 
