@@ -62,8 +62,9 @@ pub(super) async fn pause(setting: &Setting) -> anyhow::Result<Ledger> {
     let held = Held::by(&crowd, &data, &[&stopped.target.address]).await?;
     signal(stopped.pid()?, "STOP").await?;
     let told = held.speak();
-    until("the other node has told what it held", async || told.all(&data).await).await?;
     tokio::time::sleep(long).await;
+    until("the other node has told what it held", async || told.all(&data).await).await?;
+    ledger.tell("what it held", "told by the other node meanwhile");
     signal(stopped.pid()?, "CONT").await?;
     until_more(&crowd).await?;
     work.stop().await;
