@@ -16,7 +16,7 @@ use svc_service::domain::{
     About, Author, ExternalTransactionId, Login, Notice, ReferenceNumber, Role, Word,
 };
 use svc_service::orders::{self, OrderRequest};
-use svc_service::store::{Application, Attempt, Database, LeaseToken, Verdict, Want};
+use svc_service::store::{Application, Database, DeliveryAttempt, LeaseToken, Verdict, Want};
 use svc_service::{audit, console, credentials};
 
 use crate::Engine;
@@ -182,7 +182,7 @@ async fn reader(
 ) -> anyhow::Result<Reader> {
     let login = Login::parse(&name.replace(' ', "-"))?;
     let partner = merchant.map(|application| application.partner);
-    let by = Author::command_line();
+    let by = Author::command_line(None);
     console::invite(app, &login, partner, Role::Owner, &by).await?;
     let entry = console::entry(app, &login, &by).await?.path.expose_secret().to_owned();
     let reference = ReferenceNumber::parse(order).ok().context("an order of theirs")?;
@@ -262,7 +262,7 @@ async fn deliver(app: &App) -> anyhow::Result<()> {
         if claimed.is_empty() {
             return Ok(());
         }
-        let taken = claimed.into_iter().map(|event| Attempt {
+        let taken = claimed.into_iter().map(|event| DeliveryAttempt {
             event: event.id,
             lease: lease.clone(),
             number: event.attempt,

@@ -46,9 +46,9 @@ if (here.searchParams.has("done")) {
 
 // On a phone the menu is wider than the screen. Not by scrollIntoView: with it the first press of the tab
 // key would start from there.
-const room = document.querySelector<HTMLElement>("nav.rooms [aria-current]");
-if (room?.parentElement) {
-  const { parentElement: menu, offsetLeft, clientWidth } = room;
+const section = document.querySelector<HTMLElement>("nav.sections [aria-current]");
+if (section?.parentElement) {
+  const { parentElement: menu, offsetLeft, clientWidth } = section;
   menu.scrollLeft = offsetLeft - (menu.clientWidth - clientWidth) / 2;
 }
 

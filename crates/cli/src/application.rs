@@ -8,7 +8,7 @@ use svc_service::credentials::{self, Takeover};
 use svc_service::domain::{ApplicationUuid, Author, ClientId, PublishableKey};
 use svc_service::store::PendingEvent;
 
-use crate::lengths::length;
+use crate::arguments::length;
 use crate::output;
 use crate::partner::application_view;
 use crate::settings::DataArgs;
@@ -136,7 +136,8 @@ async fn rotate(args: Rotate) -> anyhow::Result<()> {
     let uuid = application_uuid(&args.application)?;
     let takeover = Takeover { switch_after: args.switch_after, overlap: args.overlap };
     let secret =
-        credentials::rotate_webhook_secret(&app, &uuid, takeover, &Author::command_line()).await?;
+        credentials::rotate_webhook_secret(&app, &uuid, takeover, &Author::command_line(None))
+            .await?;
     print(args.json, &PublishableKey::new(app.environment, uuid), secret.expose_secret());
     if args.overlap.is_zero() {
         output::note("From now on everything is signed with this secret alone.");

@@ -101,9 +101,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
 async fn console_entry(app: &App) -> anyhow::Result<SecretString> {
     let login = Login::parse("demo")?;
     if app.store.person_by_login(&login).await?.is_none() {
-        console::invite(app, &login, None, Role::Owner, &Author::command_line()).await?;
+        console::invite(app, &login, None, Role::Owner, &Author::command_line(None)).await?;
     }
-    Ok(console::entry(app, &login, &Author::command_line()).await?.path)
+    Ok(console::entry(app, &login, &Author::command_line(None)).await?.path)
 }
 
 /// Where it was asked for; else where newcomers look for it; else wherever there is room.

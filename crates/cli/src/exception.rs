@@ -1,11 +1,11 @@
 //! `svc exception`: money that fits no order, and what an operator did about it.
 
 use serde::Serialize;
-use svc_service::domain::{Actor, Author, ExceptionKind, ReferenceNumber};
+use svc_service::domain::{ExceptionKind, ReferenceNumber};
 use svc_service::orders::{self, Resolution};
 use svc_service::store::{ExceptionFilter, ExceptionRecord};
 
-use crate::order::not_blank;
+use crate::arguments::{By, not_blank};
 use crate::output;
 use crate::settings::DataArgs;
 
@@ -59,9 +59,8 @@ pub(crate) struct Resolve {
     /// Why, for the record
     #[arg(long, value_name = "TEXT", value_parser = not_blank)]
     reason: String,
-    /// Who, for the record
-    #[arg(long, default_value = "cli", value_name = "NAME")]
-    operator: String,
+    #[command(flatten)]
+    by: By,
     #[command(flatten)]
     data: DataArgs,
     /// Print JSON
@@ -158,8 +157,7 @@ async fn resolve(args: Resolve) -> anyhow::Result<()> {
         How { refund: true, .. } => Resolution::Refund,
         How { .. } => Resolution::Dismiss,
     };
-    let by = Author { actor: Actor::Operator(args.operator.clone()), request_id: String::new() };
-    let resolved = orders::resolve(&app, args.id, how, &by, &args.reason).await?;
+    let resolved = orders::resolve(&app, args.id, how, &args.by.author(), &args.reason).await?;
     let view = view(&resolved);
     if args.json {
         output::json(&view);

@@ -1,6 +1,7 @@
 //! `svc`: the whole payment service and its tools in one binary.
 
 mod application;
+mod arguments;
 mod audit;
 mod backup;
 mod check;
@@ -12,7 +13,6 @@ mod forms;
 mod http;
 mod keygen;
 mod lang;
-mod lengths;
 mod listen;
 mod log;
 mod merchant;

@@ -118,7 +118,7 @@ async fn create(args: Create) -> anyhow::Result<()> {
     })?;
     let app = args.data.settings()?.open().await?;
     let partner = args.partner.as_deref().map(|client| partner(&app, client)).transpose()?;
-    let by = Author::command_line();
+    let by = Author::command_line(None);
     let invited = console::invite(&app, &login, partner, role, &by).await?;
     print(&app, args.link, &invited, args.json);
     Ok(())
@@ -127,7 +127,7 @@ async fn create(args: Create) -> anyhow::Result<()> {
 async fn invite(args: Invite) -> anyhow::Result<()> {
     let login = Login::parse(&args.login)?;
     let app = args.data.settings()?.open().await?;
-    let invited = console::invite_again(&app, &login, &Author::command_line()).await?;
+    let invited = console::invite_again(&app, &login, &Author::command_line(None)).await?;
     print(&app, args.link, &invited, args.json);
     Ok(())
 }
@@ -179,7 +179,7 @@ async fn change(args: One, change: PersonChange, done: &str) -> anyhow::Result<(
     let Some(person) = app.store.person_by_login(&login).await? else {
         bail!("nobody signs in as {}; svc operator list shows who does", login.as_str());
     };
-    let (at, by) = (app.clock.now(), Author::command_line());
+    let (at, by) = (app.clock.now(), Author::command_line(None));
     app.store.change_person(&person, change, at, &by).await?;
     output::note(format_args!("{} is {done}", login.as_str()));
     Ok(())

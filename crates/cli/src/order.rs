@@ -3,12 +3,12 @@
 use anyhow::{Context, bail};
 use serde::Serialize;
 use svc_service::domain::{
-    Actor, Author, CancelReason, Dossier, Instrument, PaymentAttempt, Reason, ReferenceNumber,
-    Status,
+    AttemptId, CancelReason, Dossier, Instrument, PaymentAttempt, Reason, ReferenceNumber, Status,
 };
-use svc_service::orders::{self, Cancelling, Found};
+use svc_service::orders::{self, Answered, Cancelling, Found};
 use svc_service::store::{AuditEntry, Directory, EventFilter, ExceptionFilter, Scope, Store};
 
+use crate::arguments::{By, not_blank};
 use crate::settings::DataArgs;
 use crate::{exception, output, webhook};
 
@@ -40,15 +40,14 @@ pub(crate) struct Show {
 pub(crate) struct Cancel {
     /// Its referenceNumber, the merchant's id for it, or its bank reference
     order: String,
-    /// Who, for the record
-    #[arg(long, default_value = "cli", value_name = "NAME")]
-    operator: String,
+    #[command(flatten)]
+    by: By,
     #[command(flatten)]
     data: DataArgs,
 }
 
 #[derive(clap::Args)]
-#[group(id = "found", required = true, args = ["paid", "not_paid"])]
+#[group(id = "found", required = true, multiple = false, args = ["paid", "not_paid"])]
 pub(crate) struct Answer {
     /// Its referenceNumber, the merchant's id for it, or its bank reference
     order: String,
@@ -58,22 +57,20 @@ pub(crate) struct Answer {
     /// No money moved: the payer may try again
     #[arg(long)]
     not_paid: bool,
+    /// Which payment, where several are unknown: its id in `svc order show`
+    #[arg(long, value_name = "ATTEMPT", value_parser = attempt)]
+    attempt: Option<AttemptId>,
     /// How you know, for the record
     #[arg(long, value_name = "TEXT", value_parser = not_blank)]
     reason: String,
-    /// Who, for the record
-    #[arg(long, default_value = "cli", value_name = "NAME")]
-    operator: String,
+    #[command(flatten)]
+    by: By,
     #[command(flatten)]
     data: DataArgs,
 }
 
-/// By its id a payment is counted once.
-pub(crate) fn not_blank(text: &str) -> Result<String, &'static str> {
-    match text.trim() {
-        "" => Err("say something"),
-        given => Ok(given.to_owned()),
-    }
+fn attempt(text: &str) -> Result<AttemptId, &'static str> {
+    AttemptId::parse(text).ok_or("that is no id of a payment: svc order show tells them")
 }
 
 #[derive(Serialize)]
@@ -144,8 +141,7 @@ async fn show(args: Show) -> anyhow::Result<()> {
 async fn cancel(args: Cancel) -> anyhow::Result<()> {
     let app = args.data.settings()?.open().await?;
     let reference = find(&app.store, &args.order).await?;
-    let request = Author { actor: Actor::Operator(args.operator), request_id: String::new() };
-    match orders::cancel(&app, &reference, CancelReason::Operator, &request).await? {
+    match orders::cancel(&app, &reference, CancelReason::Operator, &args.by.author()).await? {
         Cancelling::Settled(Status::Cancelled) => {
             output::line(format_args!("The order {} is CAN.", reference.as_str()));
         }
@@ -166,9 +162,9 @@ async fn cancel(args: Cancel) -> anyhow::Result<()> {
 async fn answer(args: Answer) -> anyhow::Result<()> {
     let app = args.data.settings()?.open().await?;
     let reference = find(&app.store, &args.order).await?;
-    let by = Author { actor: Actor::Operator(args.operator), request_id: String::new() };
     let found = args.paid.map_or(Found::NotPaid, |rail_payment_id| Found::Paid { rail_payment_id });
-    orders::answer(&app, &reference, found, &by, &args.reason).await?;
+    let answered = Answered { attempt: args.attempt, found, why: args.reason };
+    orders::answer(&app, &reference, answered, &args.by.author()).await?;
     let dossier = app.store.dossier(&reference).await?;
     let status = dossier.map_or("", |dossier| dossier.order.status.code());
     output::line(format_args!("Noted. The order {} is {status}.", reference.as_str()));

@@ -8,7 +8,7 @@ use svc_service::credentials::{self, Issued};
 use svc_service::domain::{Author, ClientId, PublishableKey};
 use svc_service::store::{Application, Directory, Partner, PartnerState};
 
-use crate::lengths::length;
+use crate::arguments::length;
 use crate::output;
 use crate::settings::DataArgs;
 
@@ -181,7 +181,9 @@ async fn show(args: One) -> anyhow::Result<()> {
 async fn set_state(args: One, state: PartnerState) -> anyhow::Result<()> {
     let app = args.data.settings()?.open().await?;
     let client = ClientId::parse(args.client_id.clone())?;
-    app.store.set_partner_state(&client, state, app.clock.now(), &Author::command_line()).await?;
+    app.store
+        .set_partner_state(&client, state, app.clock.now(), &Author::command_line(None))
+        .await?;
     print_one(&app, &args.client_id, args.json).await
 }
 
@@ -189,7 +191,7 @@ async fn rotate(args: Rotate) -> anyhow::Result<()> {
     let app = args.data.settings()?.open().await?;
     let client = ClientId::parse(args.client_id.clone())?;
     let secret =
-        credentials::rotate_client_secret(&app, &client, args.overlap, &Author::command_line())
+        credentials::rotate_client_secret(&app, &client, args.overlap, &Author::command_line(None))
             .await?;
     if args.json {
         output::json(&NewSecret {

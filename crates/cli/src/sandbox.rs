@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use secrecy::SecretString;
 use svc_client::{Client, Credentials};
 
-use crate::lengths::length;
+use crate::arguments::length;
 use crate::output;
 
 #[derive(clap::Args)]

@@ -152,6 +152,26 @@ struct File {
     rails: Vec<RailTable>,
 }
 
+impl File {
+    /// Names without a folder are of files beside the settings: the same settings work wherever all of them
+    /// are put together, as systemd does with credentials.
+    fn beside(mut self, settings: &Path) -> Self {
+        let folder = settings.parent().unwrap_or(Path::new(""));
+        let own = [
+            &mut self.database_file,
+            &mut self.master_key_file,
+            &mut self.tls_cert,
+            &mut self.tls_key,
+            &mut self.webhook_ca,
+        ];
+        let of_rails = self.rails.iter_mut().map(|rail| &mut rail.secret_file);
+        for file in own.into_iter().chain(of_rails).flatten() {
+            *file = folder.join(&*file);
+        }
+        self
+    }
+}
+
 /// A `[[rail]]` of the settings file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -280,12 +300,13 @@ fn read_file(path: Option<&Path>) -> anyhow::Result<File> {
     let Some(path) = path else { return Ok(File::default()) };
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the settings file {}", path.display()))?;
-    toml::from_str(&text).map_err(|fault| {
+    let file: File = toml::from_str(&text).map_err(|fault| {
         // Not with its line, which may hold a secret.
         let before = fault.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
         anyhow!("in the settings file {}, line {line}: {}", path.display(), fault.message())
-    })
+    })?;
+    Ok(file.beside(path))
 }
 
 fn database_file(file: &File) -> Option<PathBuf> {

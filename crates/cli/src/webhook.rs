@@ -8,11 +8,11 @@ use svc_service::domain::{
     Author, EventId, ExternalTransactionId, PublishableKey, ReferenceNumber,
 };
 use svc_service::store::{
-    AttemptRecord, Directory, EventFilter, EventRecord, EventState, Store, StoreError,
+    DeliveryRecord, Directory, EventFilter, EventRecord, EventState, Store, StoreError,
 };
 
 use crate::application::application_uuid;
-use crate::lengths::length;
+use crate::arguments::length;
 use crate::output;
 use crate::settings::DataArgs;
 
@@ -209,7 +209,7 @@ async fn show(args: Show) -> anyhow::Result<()> {
     let shown = ShownEvent {
         event: event_view(&store, &directory, &event),
         body: String::from_utf8_lossy(&event.body).into_owned(),
-        deliveries: store.attempts_of(&id).await?.into_iter().map(attempt_view).collect(),
+        deliveries: store.deliveries_of(&id).await?.into_iter().map(attempt_view).collect(),
     };
     if args.json {
         output::json(&shown);
@@ -265,7 +265,7 @@ async fn replay(args: Replay) -> anyhow::Result<()> {
     let mut filter = args.which.filter(&store, &directory).await?;
     filter.id = args.event.as_deref().map(event_id).transpose()?;
     let one = filter.id.clone();
-    let (now, by) = (Clock::system().now(), Author::command_line());
+    let (now, by) = (Clock::system().now(), Author::command_line(None));
     let subject = args.event.as_deref().unwrap_or("events");
     let replayed = store.replay(filter.clone(), now, by, subject).await?;
     if let Some(id) = one.filter(|_| replayed == 0) {
@@ -387,7 +387,7 @@ pub(crate) fn event_view(store: &Store, directory: &Directory, event: &EventReco
     }
 }
 
-fn attempt_view(attempt: AttemptRecord) -> AttemptView {
+fn attempt_view(attempt: DeliveryRecord) -> AttemptView {
     AttemptView {
         attempt: attempt.number,
         at: attempt.at.to_string(),

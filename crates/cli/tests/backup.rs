@@ -111,6 +111,9 @@ fn a_copy_is_restored_through_a_link_and_for_the_environment_it_was_made_in() {
     let linked = Place { database: format!("sqlite:{link}"), folder: Folder::new() };
     let wrong = linked.svc(&["restore", &copy, "--environment", "production"]);
     wrong.refused("is of a sandbox service");
+    let production = Place::sqlite();
+    assert_eq!(production.svc(&["migrate", "--environment", "production"]).code, Some(0));
+    production.svc(&["restore", &copy]).refused("is of a sandbox service, not of a production one");
     assert_eq!(linked.svc(&["restore", &copy]).code, Some(0));
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(std::fs::exists(place.folder.path("svc.db.before-restore-1")).unwrap());
@@ -175,6 +178,7 @@ fn a_database_that_is_not_there_is_not_copied() {
 fn for_postgresql_its_own_tools_are_named() {
     let database = postgres::FreshDatabase::new();
     let place = database.place();
+    place.partner();
     place.svc(&["backup", &place.folder.path("copy.db")]).refused("pg_dump");
 }
 
@@ -185,6 +189,15 @@ fn keygen_prints_32_random_bytes_in_base64() {
         assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 1), "{ran:?}");
         STANDARD.decode(ran.stdout.trim()).expect("it is base64")
     });
+    let folder = Folder::new();
+    let file = folder.path("master-key");
+    let into_file = || run(&mut svc(&["keygen", "--out", &file]));
+    assert_eq!((into_file().code, into_file().code), (Some(0), Some(1)));
+    into_file().refused("a file that is there is not replaced");
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(STANDARD.decode(written.trim()).unwrap().len(), 32);
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&file).unwrap());
+    assert_eq!(mode & 0o777, 0o600);
     assert!(keys.iter().all(|key| key.len() == 32), "{keys:?}");
     assert_ne!(keys[0], keys[1]);
 }

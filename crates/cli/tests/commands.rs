@@ -32,6 +32,7 @@ on_both_engines! {
     secrets_are_shown_once_and_never_listed,
     an_unknown_id_is_told_on_stderr_with_exit_code_1,
     a_name_nobody_can_read_is_refused,
+    only_a_first_partner_makes_a_database_where_there_is_none,
 }
 
 fn every_command_works_while_the_service_is_stopped(place: &Place) {
@@ -219,17 +220,16 @@ fn an_unknown_id_is_told_on_stderr_with_exit_code_1(place: &Place) {
     }
 }
 
-#[test]
-fn only_a_first_partner_makes_a_database_where_there_is_none() {
-    let place = Place::sqlite();
-    let commands: [&[&str]; 4] = [
+fn only_a_first_partner_makes_a_database_where_there_is_none(place: &Place) {
+    let commands: [&[&str]; 5] = [
+        &["order", "show", "order_1"],
         &["partner", "list"],
         &["partner", "disable", "svc_nobody"],
         &["application", "list"],
         &["application", "create", "Loja", "--partner", "svc_nobody"],
     ];
     for command in commands {
-        place.svc(command).refused("there is no database at");
+        place.svc(command).refused("run svc migrate first");
     }
     place.partner();
     assert_eq!(place.svc(&["partner", "list"]).code, Some(0));

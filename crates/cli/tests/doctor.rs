@@ -138,8 +138,8 @@ fn secrets_that_everybody_may_read_are_told() {
     assert_eq!(place.svc(&["migrate"]).code, Some(0));
     let [key, rail, settings] =
         ["master.key", "rail.secret", "svc.toml"].map(|name| place.folder.path(name));
-    let table = "[[rail]]\nname = \"bank\"\nurl = \"https://bank.ao\"\n";
-    let own = "[[rail]]\nname = \"other\"\nurl = \"https://other.ao\"\nsecret = \"whsec_bm9ib2R5IGtub3dzIHRoaXMgb25l\"\n";
+    let table = "[[rail]]\nname = \"bank\"\nurl = \"http://127.0.0.1:1\"\n";
+    let own = "[[rail]]\nname = \"other\"\nurl = \"http://127.0.0.1:1\"\nsecret = \"whsec_bm9ib2R5IGtub3dzIHRoaXMgb25l\"\n";
     std::fs::write(&key, run(&mut svc(&["keygen"])).stdout).expect("it can be written");
     std::fs::write(&rail, "whsec_YW5vdGhlciBvbmUgdGhhdCBpcyBsb25n").expect("it can be written");
     std::fs::write(&settings, format!("{table}secret_file = {rail:?}\n{own}"))

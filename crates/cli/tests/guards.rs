@@ -1,10 +1,13 @@
 //! What goes wrong around the service: disks that are full, files that are swapped, words that mean nothing.
 
+#[path = "support/postgres.rs"]
+mod postgres;
 mod support;
 
 use std::path::Path;
 use std::process::Command;
 
+use postgres::{FreshDatabase, execute};
 use support::http::get;
 use support::merchant::{Merchant, reference};
 use support::{Place, Service, run, svc};
@@ -105,6 +108,37 @@ fn a_database_of_something_else_is_left_as_it_is() {
         place.svc(command).refused("is a SQLite database of something else");
     }
     assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn so_is_a_database_of_postgresql() {
+    let database = FreshDatabase::new();
+    let place = database.place();
+    execute(&place.database, "create table crm (a int)").unwrap();
+    for command in [&["partner", "list"][..], &["migrate"], &["serve"], &["doctor"]] {
+        let ran = place.svc(command);
+        let told = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(told.contains("holds tables of something else"), "{command:?}: {ran:?}");
+    }
+    execute(&place.database, "drop table crm").unwrap();
+    assert_eq!(place.svc(&["migrate"]).code, Some(0));
+}
+
+#[test]
+fn what_postgresql_refuses_a_migration_for_is_told() {
+    let database = FreshDatabase::new();
+    let place = database.place();
+    execute(
+        &place.database,
+        "revoke create on schema public from public; drop role if exists svc_reader",
+    )
+    .unwrap();
+    execute(&place.database, "create role svc_reader login").unwrap();
+    let (_, server) = place.database.split_once('@').unwrap_or_default();
+    let reader = format!("postgres://svc_reader@{server}");
+    run(&mut svc(&["migrate", "--database", &reader]))
+        .refused("permission denied for schema public");
+    execute(&place.database, "drop role svc_reader").unwrap();
 }
 
 #[test]

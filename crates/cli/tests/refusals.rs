@@ -74,7 +74,7 @@ fn production_refuses_each_unsafe_setting_with_its_sentence() {
 fn production_without_a_master_key_is_refused() {
     let production = Production::new();
     let mut command = production.serve(&[&ENVIRONMENT, &PUBLIC_URL, &PROXY]);
-    run(command.env_remove("SVC_SERVER_MASTER_KEY")).refused("production needs a master key");
+    run(command.env_remove("SVC_SERVER_MASTER_KEY")).refused("production needs its master key");
 }
 
 #[test]

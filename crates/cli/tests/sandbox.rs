@@ -211,6 +211,8 @@ fn an_operator_sees_the_story_of_an_order_and_cancels_it(place: &Place) {
         ["order", "answer", &reference, "--not-paid", "--reason", "not in their statement"];
     let refused = place.svc(&answer);
     assert!(refused.stderr.contains("no payment of this order is unknown"), "{refused:?}");
+    let both = place.svc(&[&answer[..], &["--paid", "tx-1"]].concat());
+    assert!(both.stderr.contains("cannot be used with"), "{both:?}");
     let said = place.svc(&["order", "cancel", &reference, "--operator", "ana"]);
     assert!(said.stdout.contains(&format!("The order {reference} is CAN.")), "{said:?}");
     let shown = place.svc(&["order", "show", &reference, "--json"]).json();
@@ -218,7 +220,7 @@ fn an_operator_sees_the_story_of_an_order_and_cancels_it(place: &Place) {
     let states: Vec<_> = shown["attempts"].as_array().expect("a list").iter().collect();
     assert_eq!((&states[0]["state"], &states[1]["state"]), (&json!("rejected"), &json!("revoked")));
     let history = shown["history"].to_string();
-    for part in ["operator:ana", "attempt.start", "payer_refused", "order.settle"] {
+    for part in ["operator:cli/ana", "attempt.start", "payer_refused", "order.settle"] {
         assert!(history.contains(part), "{part} is missing in {history}");
     }
     let paid = stage.order("order_2", 15_000);

@@ -158,8 +158,14 @@ impl Client {
         &self.shared.application_uuid
     }
 
-    /// Creates an order, or finds the one that has this id with the same content.
-    pub async fn create_payment_order(&self, order: &NewOrder) -> Result<Order, Error> {
+    /// Creates an order, or finds the one that has this id with the same content. Its reference is all that
+    /// the contract promises of the answer.
+    pub async fn create_payment_order(&self, order: &NewOrder) -> Result<String, Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Created {
+            reference_number: String,
+        }
         let Urls { return_url, cancel_url, webhook_url } = &order.urls;
         let info = json!({
             "returnUrl": return_url, "cancelUrl": cancel_url, "webhookUrl": webhook_url,
@@ -174,7 +180,8 @@ impl Client {
             "additionalInfo": info.to_string(),
         });
         let target = "/svcpartner/createPaymentOrder";
-        self.call(Method::POST, target, Some(&body)).await.and_then(read_order)
+        let created: Created = self.call(Method::POST, target, Some(&body)).await?;
+        reference(created.reference_number)
     }
 
     /// The state of an order: for when a webhook is late (spec 1).
@@ -189,17 +196,7 @@ impl Client {
 
     /// Any call of this API: the `data` of its answer. A dead token is replaced once, a passing
     /// failure is tried again.
-    pub async fn call(
-        &self,
-        method: Method,
-        target: &str,
-        body: Option<&Value>,
-    ) -> Result<Value, Error> {
-        self.call_as(method, target, body).await
-    }
-
-    /// The same, read as a type of yours.
-    pub async fn call_as<T: DeserializeOwned>(
+    pub async fn call<T: DeserializeOwned>(
         &self,
         method: Method,
         target: &str,
@@ -295,26 +292,29 @@ impl Client {
     }
 }
 
-fn read_order(data: Value) -> Result<Order, Error> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct OrderReply {
-        external_transaction_id: String,
-        payment_status: String,
-        reference_number: String,
-        amount: i64,
-    }
-    let reply: OrderReply =
-        serde_json::from_value(data).map_err(|fault| Error::Malformed(fault.to_string()))?;
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OrderReply {
+    external_transaction_id: String,
+    payment_status: String,
+    reference_number: String,
+    amount: i64,
+}
+
+fn read_order(reply: OrderReply) -> Result<Order, Error> {
     let status = PaymentStatus::from_code(&reply.payment_status)
         .ok_or_else(|| Error::Malformed(format!("status {}", reply.payment_status)))?;
-    if reply.reference_number.is_empty() {
-        return Err(Error::Malformed("the reference is empty".into()));
-    }
     Ok(Order {
         external_transaction_id: reply.external_transaction_id,
         status,
-        reference_number: reply.reference_number,
+        reference_number: reference(reply.reference_number)?,
         amount: reply.amount,
     })
+}
+
+fn reference(given: String) -> Result<String, Error> {
+    match given.is_empty() {
+        true => Err(Error::Malformed("the reference is empty".into())),
+        false => Ok(given),
+    }
 }

@@ -39,6 +39,6 @@ impl Client {
             query.append_pair("after", after);
         }
         let target = format!("/svcpartner/events?{}", query.finish());
-        self.call_as(Method::GET, &target, None).await
+        self.call(Method::GET, &target, None).await
     }
 }

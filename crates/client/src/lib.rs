@@ -14,7 +14,7 @@
 //!         client_secret: "svcsec_…".to_owned().into(),
 //!     },
 //! )?;
-//! let order = client
+//! let reference = client
 //!     .create_payment_order(&NewOrder {
 //!         external_transaction_id: "order_6f9619ff-8b86-4d01-b42d-00cf4fc964ff".into(),
 //!         client_id: "user-1".into(),
@@ -28,10 +28,11 @@
 //!         },
 //!     })
 //!     .await?;
-//! println!("hand {} to the SDK", order.reference_number);
+//! println!("hand {reference} to the SDK");
 //!
 //! // Later, if no webhook came:
-//! let order = client.payment_by_external_transaction(&order.external_transaction_id).await?;
+//! let id = "order_6f9619ff-8b86-4d01-b42d-00cf4fc964ff";
+//! let order = client.payment_by_external_transaction(id).await?;
 //! assert_eq!(order.status, PaymentStatus::Pending);
 //! # Ok(())
 //! # }

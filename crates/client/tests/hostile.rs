@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use svc_client::{Client, Credentials, Error, NewOrder, PaymentStatus, Urls};
+use svc_client::{Client, Credentials, Error, NewOrder, Urls};
 
 const TOKEN: &str = r#"{"access_token":"T","token_type":"Bearer","expires_in":3600}"#;
 const ORDER: &str = r#"{"code":200,"message":"OK","data":{"externalTransactionId":"order_1","paymentStatus":"PEN","referenceNumber":"R1","amount":15000}}"#;
@@ -123,10 +123,18 @@ async fn one_token_serves_all_calls_however_many_begin_at_once() {
         })
         .collect();
     for call in calls {
-        assert_eq!(call.await.unwrap().status, PaymentStatus::Pending);
+        assert_eq!(call.await.unwrap(), "R1");
     }
     assert_eq!(fake.count("POST /token"), 1);
     assert_eq!(fake.count("createPaymentOrder"), 32);
+}
+
+#[tokio::test]
+async fn what_the_contract_promises_of_an_answer_is_enough() {
+    let (token, created) = (r#"{"access_token":"T"}"#, r#"{"data":{"referenceNumber":"R1"}}"#);
+    let fake =
+        Fake::start(move |path, _| said(201, if path == "/token" { token } else { created }));
+    assert_eq!(fake.client().create_payment_order(&order()).await.unwrap(), "R1");
 }
 
 #[tokio::test]

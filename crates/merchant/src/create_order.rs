@@ -72,8 +72,8 @@ pub(crate) async fn create_order(
         quantity: 1,
         urls: urls(&public_url(&shop, &headers)),
     };
-    let created = match shop.client.create_payment_order(&order).await {
-        Ok(created) => created,
+    let reference = match shop.client.create_payment_order(&order).await {
+        Ok(reference) => reference,
         Err(fault) => {
             tracing::warn!(order = id, %fault, "the service did not take an order");
             // Only a refusal is sure. What else came of it, a webhook or the safety net tells.
@@ -85,17 +85,22 @@ pub(crate) async fn create_order(
             if let Err(fault) = told {
                 return unavailable(&fault);
             }
-            let text = match refused {
-                true => "The payment service does not take this order. The shop's log says why.",
-                false => "The payment service cannot be reached. Try again in a moment.",
+            let text = match fault {
+                _ if refused => {
+                    "The payment service does not take this order. The shop's log says why."
+                }
+                Error::Malformed(_) => {
+                    "The payment service answered something else than it should. The shop's log says what."
+                }
+                _ => "The payment service cannot be reached. Try again in a moment.",
             };
             return refuse(StatusCode::BAD_GATEWAY, "payment_service", text);
         }
     };
-    if let Err(fault) = shop.store.set_reference(&id, &created.reference_number, shop.now_ms()) {
+    if let Err(fault) = shop.store.set_reference(&id, &reference, shop.now_ms()) {
         return unavailable(&fault);
     }
-    let reply = json!({ "referenceNumber": created.reference_number, "externalTransactionId": id });
+    let reply = json!({ "referenceNumber": reference, "externalTransactionId": id });
     answer(StatusCode::OK, &reply)
 }
 

@@ -30,10 +30,6 @@ pub struct Sealer {
 
 impl Sealer {
     /// To be called now and then.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "how long ago, not what time: a moved clock seals nothing sooner"
-    )]
     pub async fn tick(&mut self, app: &App) -> Result<(), StoreError> {
         let settles_after = app.store.audit_settles_after();
         if settles_after.is_zero() {
@@ -50,13 +46,12 @@ impl Sealer {
             }
             Some(_) => Ok(()),
             None => {
-                self.mark = Some((Instant::now(), app.store.last_audit_id().await?));
+                self.mark = Some((app.clock.stopwatch(), app.store.last_audit_id().await?));
                 Ok(())
             }
         }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "how long ago it was told, not what time it is")]
     async fn seal(&mut self, app: &App, last_id: i64) -> Result<(), StoreError> {
         if let Some(known) = &self.known {
             let stored = app.store.seals_after(known.id - 1, 1).await?;
@@ -75,7 +70,7 @@ impl Sealer {
         if let Some(seal) = &self.known
             && self.told.is_none_or(|(id, at)| id != seal.id && at.elapsed() >= TOLD_PERIOD)
         {
-            self.told = Some((seal.id, Instant::now()));
+            self.told = Some((seal.id, app.clock.stopwatch()));
             tracing::info!(head = %format_args!("{}:{}", seal.id, hex::encode(&seal.mac)), "the history is sealed");
         }
         Ok(())

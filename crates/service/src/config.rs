@@ -119,8 +119,8 @@ pub enum ConfigError {
     #[error("production needs an https --public-url")]
     PublicUrl,
     #[error(
-        "production needs a master key: make one with \"svc keygen\" and give it as \
-         SVC_SERVER_MASTER_KEY_FILE"
+        "production needs its master key: name the file of the one its database was made with in \
+         SVC_SERVER_MASTER_KEY_FILE; for a new database, \"svc keygen --out FILE\" makes one"
     )]
     MasterKey,
 }

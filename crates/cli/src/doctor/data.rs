@@ -98,19 +98,19 @@ fn durability(looked: &Inspection, environment: Environment) -> Vec<Check> {
 
 fn master_key(config: &Config, looked: &Inspection, environment: Environment) -> Check {
     let Some(key) = &config.master_key else {
+        if looked.master_key_id.is_some() && !looked.keeps_master_key {
+            return Check::failed(
+                "master key",
+                "none is given, and this database was made with one",
+                "name its file in SVC_SERVER_MASTER_KEY_FILE",
+            );
+        }
         return match environment {
-            Environment::Sandbox if looked.master_key_id.is_some() && !looked.keeps_master_key => {
-                Check::failed(
-                    "master key",
-                    "none is given, and this database was made with one",
-                    "name its file in SVC_SERVER_MASTER_KEY_FILE",
-                )
-            }
             Environment::Sandbox => Check::ok("master key", "the sandbox keeps its own"),
             Environment::Production => Check::failed(
                 "master key",
                 "none is given",
-                "make one with svc keygen and name its file in SVC_SERVER_MASTER_KEY_FILE",
+                "make one with svc keygen --out FILE and name the file in SVC_SERVER_MASTER_KEY_FILE",
             ),
         };
     };

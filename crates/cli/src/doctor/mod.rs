@@ -3,6 +3,7 @@
 
 mod data;
 mod machine;
+mod rails;
 mod reach;
 mod tls;
 
@@ -101,6 +102,7 @@ async fn examine(settings: &Settings, dns_name: Option<&str>) -> Vec<Check> {
     checks.push(rules(settings, environment));
     checks.extend(settings.config.tls.as_ref().map(tls::examine).unwrap_or_default());
     checks.extend(machine::examine(settings));
+    checks.extend(rails::examine(&settings.config, environment).await);
     checks.extend(reach::examine(&settings.config, dns_name).await);
     checks
 }
@@ -108,7 +110,7 @@ async fn examine(settings: &Settings, dns_name: Option<&str>) -> Vec<Check> {
 /// What production refuses.
 fn rules(settings: &Settings, environment: Environment) -> Check {
     match settings.config.check(environment) {
-        Ok(()) => Check::ok("settings", format!("fit for a {}", environment.as_str())),
+        Ok(()) => Check::ok("settings", format!("fit for {}", environment.as_str())),
         Err(fault) => Check::failed(
             "settings",
             format!("refused in {}", environment.as_str()),

@@ -127,7 +127,7 @@ impl Clock {
         SignedDuration::from_millis(self.ahead_ms.load(Ordering::Acquire))
     }
 
-    /// For measuring how long something took; never for deciding when something is due.
+    /// For how long something took or how long ago it was. What is due by the service's time asks `now`.
     #[expect(clippy::disallowed_methods, reason = "this is the one clock of the service")]
     pub fn stopwatch(&self) -> std::time::Instant {
         std::time::Instant::now()

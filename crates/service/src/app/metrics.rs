@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use crate::domain::Status;
-use crate::store::Received;
+use jiff::Timestamp;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{
     Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
 };
+
+use crate::domain::Status;
+use crate::store::{Attention, Received};
 
 pub struct Metrics {
     handle: PrometheusHandle,
@@ -19,8 +21,11 @@ pub struct Metrics {
     pub orders_replayed: Counter,
     pub tokens_issued: Counter,
     pub token_failures: Counter,
-    pub outbox_depth: Gauge,
-    pub outbox_oldest_age: Gauge,
+    outbox_depth: Gauge,
+    outbox_oldest_age: Gauge,
+    webhooks_exhausted: Gauge,
+    exceptions_open: Gauge,
+    payments_unanswered: Gauge,
     pub clock_leap: Gauge,
     webhook_attempts: [Counter; WEBHOOK_OUTCOMES.len()],
     webhook_durations: Histogram,
@@ -109,6 +114,9 @@ impl Metrics {
                 recorder.register_counter(&key, &META)
             }),
             outbox_oldest_age: gauge("svc_outbox_oldest_age_seconds"),
+            webhooks_exhausted: gauge("svc_webhooks_exhausted"),
+            exceptions_open: gauge("svc_exceptions_open"),
+            payments_unanswered: gauge("svc_payments_unanswered"),
             clock_leap: gauge("svc_clock_leap_seconds"),
             webhook_attempts: WEBHOOK_OUTCOMES.map(|outcome| {
                 let labels = vec![Label::from_static_parts("outcome", outcome)];
@@ -120,6 +128,16 @@ impl Metrics {
             webhooks_in_flight: gauge("svc_webhooks_in_flight"),
             webhook_breakers_open: gauge("svc_webhook_breakers_open"),
         }
+    }
+
+    /// What the database says needs somebody.
+    pub fn attention(&self, needs: &Attention, now: Timestamp) {
+        let age_ms = needs.oldest_waiting_at_ms.map_or(0, |at| now.as_millisecond() - at);
+        self.outbox_depth.set(needs.waiting_events as f64);
+        self.outbox_oldest_age.set(age_ms.max(0) as f64 / 1_000.0);
+        self.webhooks_exhausted.set(needs.exhausted_events as f64);
+        self.exceptions_open.set(needs.open_exceptions as f64);
+        self.payments_unanswered.set(needs.unanswered as f64);
     }
 
     /// One answered request; `route` is a place in `ROUTES`.
@@ -218,6 +236,9 @@ fn describe(recorder: &PrometheusRecorder) {
     let gauges = [
         ("svc_outbox_depth", "Events waiting for delivery."),
         ("svc_outbox_oldest_age_seconds", "Age of the oldest event waiting for delivery."),
+        ("svc_webhooks_exhausted", "Events that were given up and wait to be replayed."),
+        ("svc_exceptions_open", "Money that fits no order and waits for an operator."),
+        ("svc_payments_unanswered", "Payments whose rail keeps silent, for an operator to answer."),
         (
             "svc_clock_leap_seconds",
             "How far the machine's clock has leapt from the time that the service goes by.",

@@ -9,16 +9,16 @@ use super::pay::{Form, anew, see_page};
 use super::view;
 use super::visit::Visit;
 use crate::app::App;
-use crate::domain::{Actor, Author, CancelReason, Status};
+use crate::domain::{Author, CancelReason, Status};
 use crate::orders::{self, Cancelling};
 
 pub(super) async fn cancel(State(app): State<App>, visit: Visit, body: Body) -> Response {
     if let Err(refused) = Form::read(&app, &visit, body).await {
         return *refused;
     }
-    let request = Author { actor: Actor::Payer, request_id: visit.exchange.request_id.clone() };
+    let by = Author::payer(&visit.exchange.request_id);
     let reference = &visit.dossier.order.reference_number;
-    match orders::cancel(&app, reference, CancelReason::Payer, &request).await {
+    match orders::cancel(&app, reference, CancelReason::Payer, &by).await {
         Ok(Cancelling::Waits | Cancelling::Settled(Status::Cancelled)) => see_page(&visit, ""),
         Ok(Cancelling::Settled(_)) => anew(&app, visit, StatusCode::CONFLICT).await,
         Err(fault) => view::failed(&visit.headers, visit.options.language, &fault.into()),

@@ -10,8 +10,8 @@ use super::session::Session;
 use super::view::{self, Typed, render};
 use super::visit::{Visit, too_many};
 use crate::app::App;
-use crate::domain::{Actor, Author, PaymentMethod, PhoneNumber};
-use crate::http::{ApiError, is_foreign, read_form};
+use crate::domain::{Author, PaymentMethod, PhoneNumber};
+use crate::http::{ApiError, Pairs, is_foreign, read_form};
 use crate::orders::{self, Choice, PayError};
 
 pub(super) async fn pay(State(app): State<App>, visit: Visit, body: Body) -> Response {
@@ -29,9 +29,9 @@ pub(super) async fn pay(State(app): State<App>, visit: Visit, body: Body) -> Res
             return render(&app, &visit, StatusCode::UNPROCESSABLE_ENTITY, &Typed::default());
         }
     };
-    let request = Author { actor: Actor::Payer, request_id: visit.exchange.request_id.clone() };
+    let by = Author::payer(&visit.exchange.request_id);
     let reference = &visit.dossier.order.reference_number;
-    match orders::pay(&app, reference, &choice, &request).await {
+    match orders::pay(&app, reference, &choice, &by).await {
         Ok(_) => see_page(&visit, choice.method().code()),
         Err(PayError::Refused(_)) => anew(&app, visit, StatusCode::CONFLICT).await,
         Err(PayError::NotOffered) => {
@@ -46,7 +46,7 @@ pub(super) async fn pay(State(app): State<App>, visit: Visit, body: Body) -> Res
 /// A form of our own page, with a session of this order.
 pub(super) struct Form {
     pub session: Session,
-    pairs: Vec<(String, String)>,
+    pairs: Pairs,
 }
 
 impl Form {
@@ -74,14 +74,14 @@ impl Form {
         if let Err(limited) = app.limits.checkout_poll(reference) {
             return Err(Box::new(too_many(&visit.headers, visit.options.language, limited)));
         }
-        match Session::of(&app.keys, value(&pairs, "session"), reference) {
+        match Session::of(&app.keys, pairs.value("session"), reference) {
             Some(session) => Ok(Self { session, pairs }),
-            None => Err(stale(app, visit, value(&pairs, "phone"))),
+            None => Err(stale(app, visit, pairs.value("phone"))),
         }
     }
 
     pub(super) fn value(&self, name: &str) -> &str {
-        value(&self.pairs, name)
+        self.pairs.value(name)
     }
 }
 
@@ -89,10 +89,6 @@ impl Form {
 fn stale(app: &App, visit: &Visit, phone: &str) -> Box<Response> {
     let typed = Typed { phone, phone_error: false, stale: true };
     Box::new(render(app, visit, StatusCode::UNAUTHORIZED, &typed))
-}
-
-fn value<'a>(pairs: &'a [(String, String)], name: &str) -> &'a str {
-    pairs.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
 }
 
 enum Unfit {

@@ -93,8 +93,8 @@ struct MethodView {
 }
 
 #[derive(Template)]
-#[template(path = "checkout/not_found.html")]
-struct NotFound {
+#[template(path = "checkout/notice.html")]
+struct Notice {
     lang: &'static str,
     theme: &'static str,
     title: &'static str,
@@ -469,7 +469,7 @@ fn notice(
     title: &'static str,
     text: &'static str,
 ) -> Response {
-    let page = NotFound { lang: language.code(), theme: "auto", title, text, css_url: css_url() };
+    let page = Notice { lang: language.code(), theme: "auto", title, text, css_url: css_url() };
     let html = page.render().expect("the template only prints strings");
     let mut response = page_response(status, html, headers);
     protect(response.headers_mut(), None);

@@ -10,7 +10,7 @@ use axum::response::Response;
 use super::view;
 use crate::app::{App, Limited};
 use crate::domain::{Dossier, PaymentMethod, PublishableKey, ReferenceNumber};
-use crate::http::{ApiError, Exchange, Language};
+use crate::http::{ApiError, Exchange, Language, Pairs};
 use crate::store::Application;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,31 +51,27 @@ const LIFE_MAX: i64 = 43_200;
 const NONCE_CHARS_MAX: usize = 64;
 
 impl Options {
-    pub(super) fn parse(query: &str) -> Self {
-        let given = |name: &str| {
-            form_urlencoded::parse(query.as_bytes())
-                .find(|(key, _)| key == name)
-                .map(|(_, value)| value.into_owned())
-                .unwrap_or_default()
-        };
-        let nonce = given("nonce");
+    pub(super) fn parse(query: Option<&str>) -> Self {
+        let given = Pairs::of_query(query);
+        let nonce = given.value("nonce");
         let plain = nonce.len() <= NONCE_CHARS_MAX
             && nonce.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
         Self {
-            key: given("key"),
-            language: Language::from_code(&given("lang")).unwrap_or(Language::Pt),
-            theme: match given("theme").as_str() {
+            key: given.value("key").to_owned(),
+            language: given.language(),
+            theme: match given.value("theme") {
                 "dark" => Theme::Dark,
                 "auto" => Theme::Auto,
                 _ => Theme::Light,
             },
-            methods: methods(&given("methods")),
-            reference_life_minutes: given("life")
+            methods: methods(given.value("methods")),
+            reference_life_minutes: given
+                .value("life")
                 .parse()
                 .map_or(LIFE_DEFAULT, |minutes: i64| minutes.clamp(1, LIFE_MAX)),
-            show_amount: given("amount") != "0",
-            nonce: if plain { nonce } else { String::new() },
-            view: given("view"),
+            show_amount: given.value("amount") != "0",
+            nonce: if plain { nonce.to_owned() } else { String::new() },
+            view: given.value("view").to_owned(),
         }
     }
 
@@ -124,7 +120,7 @@ impl FromRequestParts<App> for Visit {
         let Path(reference) = Path::<PathReference>::from_request_parts(parts, app)
             .await
             .map_err(|_| view::not_found(&parts.headers, Language::Pt))?;
-        let options = Options::parse(parts.uri.query().unwrap_or_default());
+        let options = Options::parse(parts.uri.query());
         let exchange = parts.extensions.get::<Exchange>().cloned().expect("every request has one");
         let headers = parts.headers.clone();
         match find(app, &reference.reference, &options).await {

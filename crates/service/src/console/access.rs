@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::frame::{Refusal, language};
 use crate::app::App;
 use crate::domain::{ApplicationId, ApplicationUuid, Author, Permission, may};
-use crate::http::{Exchange, Language, own_origin, read_form};
+use crate::http::{Exchange, Language, Pairs, own_origin, read_form};
 use crate::store::{Application, NewSession, Partner, PartnerState, Person, Scope, StoreError};
 
 /// The prefix binds it to this host, to https and to every path. Browsers take it from localhost too.
@@ -31,7 +31,7 @@ pub(super) struct Viewer {
     pub exchange: Exchange,
     /// The page they are on, with its query.
     pub here: String,
-    pub query: Vec<(String, String)>,
+    pub query: Pairs,
     /// What was known before anything was read: what comes after it is news to their page.
     pub news: u64,
 }
@@ -66,7 +66,6 @@ impl FromRequestParts<App> for Viewer {
             }
         }
         let exchange = parts.extensions.get::<Exchange>().cloned();
-        let query = parts.uri.query().unwrap_or_default().as_bytes();
         Ok(Self {
             scope: scope(app, &person),
             person,
@@ -75,7 +74,7 @@ impl FromRequestParts<App> for Viewer {
             exchange: exchange.expect("every request has an exchange"),
             here: here.to_owned(),
             news,
-            query: form_urlencoded::parse(query).into_owned().map(storable).collect(),
+            query: Pairs::of_query(parts.uri.query()),
         })
     }
 }
@@ -110,8 +109,7 @@ impl Viewer {
     }
 
     pub(super) fn asked(&self, name: &str) -> &str {
-        let given = self.query.iter().find(|(key, _)| key == name);
-        given.map_or("", |(_, value)| value.trim())
+        self.query.value(name).trim()
     }
 
     /// What they see of what they asked to see: one application, if they name one of theirs.
@@ -139,11 +137,6 @@ impl Viewer {
     }
 }
 
-/// PostgreSQL has no text with a zero byte in it; nobody types one.
-fn storable((name, value): (String, String)) -> (String, String) {
-    (name, value.replace('\0', ""))
-}
-
 /// The id in the path of a page. What can be no id of ours is not there.
 pub(super) struct Id(pub String);
 
@@ -164,7 +157,7 @@ impl Id {
 }
 
 /// A form that one of our own pages sent: a cookie alone proves nothing.
-pub(super) struct Form(Vec<(String, String)>);
+pub(super) struct Form(Pairs);
 
 impl FromRequest<App> for Form {
     type Rejection = Refusal;
@@ -174,15 +167,13 @@ impl FromRequest<App> for Form {
         if !is_own_form(app, &parts.headers) {
             return Err(Refusal::Foreign);
         }
-        let fields = read_form(&parts.headers, body).await.map_err(|_| Refusal::BadForm)?;
-        Ok(Self(fields.into_iter().map(storable).collect()))
+        read_form(&parts.headers, body).await.map(Self).map_err(|_| Refusal::BadForm)
     }
 }
 
 impl Form {
     pub(super) fn value(&self, name: &str) -> &str {
-        let given = self.0.iter().find(|(key, _)| key == name);
-        given.map_or("", |(_, value)| value.as_str())
+        self.0.value(name)
     }
 }
 

@@ -8,7 +8,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use secrecy::ExposeSecret;
 
 use super::access::{Form, Viewer, open_session};
-use super::frame::{Frame, Refusal, Room, done, respond};
+use super::frame::{Frame, Refusal, Section, done, respond};
 use super::sign_in::password_fault;
 use super::{password, totp};
 use crate::app::App;
@@ -51,7 +51,7 @@ fn page(
     let label: String = form_urlencoded::byte_serialize(viewer.person.login.as_bytes()).collect();
     let address = format!("otpauth://totp/svc:{label}?secret={spelled}&issuer=svc");
     let page = AccountPage {
-        frame: Frame::new(app, viewer, Room::Account),
+        frame: Frame::new(app, viewer, Section::Account),
         has_totp: viewer.person.totp_sealed.is_some(),
         fault,
         offered: offer(app, viewer, &STANDARD.encode(sealed)),

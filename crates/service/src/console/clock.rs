@@ -1,4 +1,4 @@
-//! POST /console/clock: a sandbox moves to a later time, as `POST /sandbox/clock` does.
+//! POST /console/clock: a sandbox moves to a later time, at most sixty days at once.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::access::{Form, Id, Viewer};
-use super::frame::{Frame, Refusal, Room, done, respond};
+use super::frame::{Frame, Refusal, Section, done, respond};
 use super::links::Link;
 use crate::app::App;
 use crate::credentials::{self, Takeover};
@@ -65,7 +65,7 @@ async fn page(
 ) -> Result<Response, Refusal> {
     /// Operators of many partners find the rest by the command line.
     const PARTNERS_MAX: usize = 20;
-    let frame = Frame::new(app, viewer, Room::Developers);
+    let frame = Frame::new(app, viewer, Section::Developers);
     let known = app.directory.known();
     let mut partners: Vec<_> = known
         .partners()
@@ -242,7 +242,7 @@ pub(super) async fn requests(
     let last = found.last().filter(|_| found.len() == PAGE_ROWS);
     let next = last.map(|one| format!("{}.{}", one.at.as_millisecond(), one.request_id));
     let here = Link::to("/console/requests").with("show", if refused { "refused" } else { "" });
-    let frame = Frame::new(&app, &viewer, Room::Developers);
+    let frame = Frame::new(&app, &viewer, Section::Developers);
     let page = RequestsPage {
         rows: found.into_iter().map(|one| request_row(&app, &frame, one)).collect(),
         refused,
@@ -261,7 +261,7 @@ pub(super) async fn request(
 ) -> Result<Response, Refusal> {
     let found = app.store.logged_request(viewer.person.partner, &id).await?;
     let found = found.ok_or(Refusal::NotFound)?;
-    let frame = Frame::new(&app, &viewer, Room::Developers);
+    let frame = Frame::new(&app, &viewer, Section::Developers);
     let rows = vec![request_row(&app, &frame, found)];
     let page = RequestsPage { rows, refused: false, next_url: String::new(), frame };
     Ok(respond(StatusCode::OK, &page, &headers))

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
 use super::access::{Form, Id, Viewer};
-use super::frame::{Frame, Refusal, Room, done, respond};
+use super::frame::{Frame, Refusal, Section, done, respond};
 use super::links::Link;
 use crate::app::App;
 use crate::domain::{Label, Permission};
@@ -55,7 +55,7 @@ pub(super) async fn exceptions(
     let more = lines.len() > PAGE_ROWS;
     lines.truncate(PAGE_ROWS);
     let next = lines.last().filter(|_| more).map(|line| line.id.to_string());
-    let frame = Frame::new(&app, &viewer, Room::Exceptions);
+    let frame = Frame::new(&app, &viewer, Section::Exceptions);
     let here = Link::to("/console/exceptions")
         .with("application", viewer.asked("application"))
         .with("show", if all { "all" } else { "" });

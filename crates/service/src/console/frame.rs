@@ -11,7 +11,7 @@ use super::access::{Viewer, cookie};
 use super::assets;
 use super::texts::Texts;
 use crate::app::App;
-use crate::domain::{Environment, Permission};
+use crate::domain::{Environment, Permission, luanda};
 use crate::http::{Exchange, Language, centimos, luanda_time, page_response, protect};
 use crate::store::StoreError;
 
@@ -42,7 +42,7 @@ impl Bare {
 
 /// The part of the console somebody is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
+pub(super) enum Section {
     Home,
     Orders,
     Webhooks,
@@ -53,16 +53,40 @@ pub(super) enum Room {
     Account,
 }
 
+pub(super) struct MenuItem {
+    pub href: &'static str,
+    pub label: &'static str,
+    pub is_here: bool,
+}
+
+/// The sections this person may go to. One's own account has its link beside the name.
+fn menu(viewer: &Viewer, here: Section) -> Vec<MenuItem> {
+    let t = Texts::of(viewer.language);
+    let sections = [
+        (Section::Home, "/console", t.nav_home, true),
+        (Section::Orders, "/console/orders", t.nav_orders, true),
+        (Section::Webhooks, "/console/webhooks", t.nav_webhooks, true),
+        (Section::Exceptions, "/console/exceptions", t.nav_exceptions, true),
+        (Section::Developers, "/console/developers", t.nav_developers, true),
+        (Section::Audit, "/console/audit", t.nav_audit, viewer.is_operator()),
+        (Section::People, "/console/people", t.nav_people, viewer.may(Permission::ManagePeople)),
+    ];
+    sections
+        .into_iter()
+        .filter(|(.., may)| *may)
+        .map(|(section, href, label, _)| MenuItem { href, label, is_here: section == here })
+        .collect()
+}
+
 /// Navigation, who is signed in, and what just happened.
 pub(super) struct Frame {
     pub bare: Bare,
     pub t: &'static Texts,
-    pub room: Room,
+    pub menu: Vec<MenuItem>,
     pub login: String,
     pub role: &'static str,
     pub partner: String,
     pub operator: bool,
-    pub may_people: bool,
     pub done: &'static str,
     /// What the sandbox's clock shows, for those who may move it.
     pub clock: String,
@@ -74,19 +98,18 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    pub(super) fn new(app: &App, viewer: &Viewer, room: Room) -> Self {
+    pub(super) fn new(app: &App, viewer: &Viewer, section: Section) -> Self {
         let t = Texts::of(viewer.language);
         let known = app.directory.known();
         let partner = viewer.person.partner.and_then(|id| known.partner_by_id(id).cloned());
         Self {
             bare: Bare::new(app, viewer.language),
             t,
-            room,
+            menu: menu(viewer, section),
             login: viewer.person.login.clone(),
             role: t.role(viewer.person.role),
             partner: partner.map_or(String::new(), |partner| partner.name.clone()),
             operator: viewer.is_operator(),
-            may_people: viewer.may(Permission::ManagePeople),
             done: t.done(viewer.asked("done")),
             clock: match app.environment {
                 Environment::Sandbox if viewer.may(Permission::Simulate) => {
@@ -101,18 +124,13 @@ impl Frame {
         }
     }
 
-    pub(super) fn is(&self, room: &str) -> bool {
-        format!("{:?}", self.room).eq_ignore_ascii_case(room)
-    }
-
     pub(super) fn time(&self, at: Timestamp) -> String {
         luanda_time(at, self.language)
     }
 
     /// To the second, where the order of things matters.
     pub(super) fn exact_time(&self, at: Timestamp) -> String {
-        let local = jiff::tz::Offset::constant(1).to_datetime(at);
-        format!("{}{}", self.time(at), local.strftime(":%S"))
+        format!("{}{}", self.time(at), luanda(at).strftime(":%S"))
     }
 
     pub(super) fn kwanza(&self, amount: i64) -> String {

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
 use super::access::Viewer;
-use super::frame::{Frame, Refusal, Room, respond};
+use super::frame::{Frame, Refusal, Section, respond};
 use super::links::Link;
 use crate::app::App;
 use crate::domain::Permission;
@@ -51,7 +51,7 @@ pub(super) async fn history(
     let seal = app.store.last_seal().await?;
     let last = rows.last().filter(|_| rows.len() == PAGE_ROWS).map(|row| row.id.to_string());
     let here = Link::to("/console/audit").with("subject", &subject);
-    let frame = Frame::new(&app, &viewer, Room::Audit);
+    let frame = Frame::new(&app, &viewer, Section::Audit);
     let page = AuditPage {
         sealed_to: seal.as_ref().map_or(0, |seal| seal.last_id),
         seal: seal.map_or(String::new(), |seal| format!("{}:{}", seal.id, hex::encode(seal.mac))),

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::access::Viewer;
 use super::figures::hour_of;
-use super::frame::{Frame, Refusal, Room, respond};
+use super::frame::{Frame, Refusal, Section, respond};
 use crate::app::App;
 use crate::store::{Attention, Figures};
 
@@ -51,7 +51,7 @@ pub(super) async fn home(
     let end = hour_of(app.clock.now());
     let start = end.saturating_sub(SignedDuration::from_hours(hours - 1)).unwrap_or(end);
     let counted = app.store.figures(&scope, start).await?;
-    let frame = Frame::new(&app, &viewer, Room::Home);
+    let frame = Frame::new(&app, &viewer, Section::Home);
     let mut together = Figures::default();
     let mut steps = Vec::new();
     for step in 0..hours / step_hours {

@@ -7,7 +7,7 @@ use axum::response::Response;
 use jiff::Timestamp;
 
 use super::access::{Form, Id, Viewer};
-use super::frame::{Frame, Refusal, Room, done, respond};
+use super::frame::{Frame, Refusal, Section, done, respond};
 use crate::app::App;
 use crate::domain::{
     AdditionalInfo, CancelReason, Dossier, Environment, Instrument, PaymentAttempt, Permission,
@@ -15,7 +15,7 @@ use crate::domain::{
 };
 use crate::orders::{self, Cancelling};
 use crate::sandbox;
-use crate::store::{AttemptRecord, EventFilter, EventRecord, ExceptionFilter};
+use crate::store::{DeliveryRecord, EventFilter, EventRecord, ExceptionFilter};
 
 /// Events of one order: at most three, and replays add none.
 const EVENTS_MAX: usize = 10;
@@ -74,7 +74,7 @@ pub(super) async fn order(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let dossier = find(&app, &viewer, &reference).await?;
-    let frame = Frame::new(&app, &viewer, Room::Orders);
+    let frame = Frame::new(&app, &viewer, Section::Orders);
     let story = story(&app, &viewer, &frame, &dossier).await?;
     let pending = dossier.order.status == Status::Pending;
     let sandbox = app.environment == Environment::Sandbox;
@@ -224,7 +224,7 @@ async fn story(
             link: format!("/console/webhooks/{}", event.id.as_str()),
             ..line(frame, event.created_at, "event", t.story_event.to_owned())
         });
-        for attempt in app.store.attempts_of(&event.id).await? {
+        for attempt in app.store.deliveries_of(&event.id).await? {
             story.push(delivery(frame, &event, &attempt));
         }
     }
@@ -245,7 +245,7 @@ async fn story(
     Ok(story)
 }
 
-fn delivery(frame: &Frame, event: &EventRecord, attempt: &AttemptRecord) -> StoryLine {
+fn delivery(frame: &Frame, event: &EventRecord, attempt: &DeliveryRecord) -> StoryLine {
     let answer = match (attempt.http_status, &attempt.error) {
         (_, Some(error)) => error.clone(),
         (Some(status), None) => format!("HTTP {status}"),

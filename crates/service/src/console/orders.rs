@@ -10,15 +10,13 @@ use axum::response::{IntoResponse, Redirect, Response};
 use http_body_util::channel::Channel;
 use hyper::body::Bytes;
 use jiff::civil::Date;
-use jiff::tz::Offset;
-use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Semaphore;
 
 use super::access::Viewer;
-use super::frame::{Frame, Refusal, Room, respond};
+use super::frame::{Frame, Refusal, Section, respond};
 use super::links::Link;
 use crate::app::App;
-use crate::domain::Status;
+use crate::domain::{Status, luanda_midnight};
 use crate::http::Streaming;
 use crate::store::{OrderFilter, OrderLine, Scope};
 
@@ -67,7 +65,7 @@ pub(super) async fn orders(
     let before = Some(viewer.asked("before").to_owned()).filter(|cursor| !cursor.is_empty());
     let scope = viewer.narrowed(&app);
     let page = app.store.order_lines(&scope, filter(&viewer), before.clone(), PAGE_ROWS).await?;
-    let frame = Frame::new(&app, &viewer, Room::Orders);
+    let frame = Frame::new(&app, &viewer, Section::Orders);
     let here = Link::to("/console/orders")
         .with("application", viewer.asked("application"))
         .with("status", viewer.asked("status"))
@@ -108,7 +106,7 @@ pub(super) async fn search(
     if let [only] = &found[..] {
         return Ok(Redirect::to(&format!("/console/orders/{}", only.as_str())).into_response());
     }
-    let frame = Frame::new(&app, &viewer, Room::Orders);
+    let frame = Frame::new(&app, &viewer, Section::Orders);
     let mut rows = Vec::new();
     for reference in &found {
         if let Some(order) = app.store.order_by_reference(reference).await? {
@@ -237,15 +235,9 @@ fn filter(viewer: &Viewer) -> OrderFilter {
     let day = |name: &str| viewer.asked(name).parse::<Date>().ok();
     OrderFilter {
         status: Status::from_code(viewer.asked("status")),
-        since: day("from").and_then(midnight),
-        until: day("to").and_then(|day| day.tomorrow().ok()).and_then(midnight),
+        since: day("from").and_then(luanda_midnight),
+        until: day("to").and_then(|day| day.tomorrow().ok()).and_then(luanda_midnight),
     }
-}
-
-/// In Luanda.
-fn midnight(day: Date) -> Option<Timestamp> {
-    let utc = Offset::UTC.to_timestamp(day.at(0, 0, 0, 0)).ok()?;
-    utc.checked_sub(SignedDuration::from_hours(1)).ok()
 }
 
 fn row(app: &App, frame: &Frame, line: &OrderLine) -> OrderRow {

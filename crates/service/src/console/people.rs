@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::access::{Form, Id, Viewer};
-use super::frame::{Frame, Refusal, Room, done, respond};
+use super::frame::{Frame, Refusal, Section, done, respond};
 use crate::app::App;
 use crate::domain::{Author, Login, PartnerId, Permission, Role};
 use crate::http::own_origin;
@@ -122,7 +122,7 @@ async fn page(
     headers: &HeaderMap,
     invited: Option<Invited>,
 ) -> Result<Response, Refusal> {
-    let frame = Frame::new(app, viewer, Room::People);
+    let frame = Frame::new(app, viewer, Section::People);
     let people = app.store.people(viewer.person.partner).await?;
     let origin = own_origin(app, headers).unwrap_or_default();
     let page = PeoplePage {

@@ -12,7 +12,7 @@ use super::frame::{Bare, Refusal, language, own_path, respond};
 use super::{password, totp};
 use crate::app::App;
 use crate::domain::{Actor, Author, Environment, Login};
-use crate::http::Exchange;
+use crate::http::{Exchange, Pairs};
 use crate::store::{InvitationKind, Person};
 
 #[derive(Template)]
@@ -39,9 +39,7 @@ pub(super) async fn sign_in(
     headers: HeaderMap,
     uri: axum::http::Uri,
 ) -> Response {
-    let query = uri.query().unwrap_or_default().as_bytes();
-    let next = form_urlencoded::parse(query).find(|(name, _)| name == "next");
-    let next = own_path(next.as_ref().map_or("", |(_, value)| value));
+    let next = own_path(Pairs::of_query(uri.query()).value("next"));
     page(&app, &headers, next, "", "")
 }
 

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Semaphore;
 
 use super::access::{Form, Id, Viewer};
-use super::frame::{Frame, Refusal, Room, done, respond};
+use super::frame::{Frame, Refusal, Section, done, respond};
 use super::links::Link;
 use super::orders::applications;
 use crate::app::App;
@@ -79,7 +79,7 @@ pub(super) async fn webhooks(
     };
     let before = Some(viewer.asked("before").to_owned()).filter(|cursor| !cursor.is_empty());
     let page = app.store.event_lines(&scope, kind, before.clone(), PAGE_ROWS).await?;
-    let frame = Frame::new(&app, &viewer, Room::Webhooks);
+    let frame = Frame::new(&app, &viewer, Section::Webhooks);
     let here = Link::to("/console/webhooks")
         .with("application", viewer.asked("application"))
         .with("state", viewer.asked("state"));
@@ -121,7 +121,7 @@ async fn destinations(
     scope: &Scope,
 ) -> Result<Vec<DestinationRow>, Refusal> {
     let waiting = app.store.waiting_destinations(scope, DESTINATIONS_MAX).await?;
-    let recent = app.store.recent_attempts(scope, RECENT_EVENTS).await?;
+    let recent = app.store.recent_deliveries(scope, RECENT_EVENTS).await?;
     let mut places: Vec<(ApplicationId, String)> = Vec::new();
     let known = waiting.iter().map(|one| (one.application, &one.origin));
     for (application, origin) in
@@ -201,11 +201,11 @@ pub(super) async fn webhook(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let event = find(&app, &viewer, &id).await?;
-    let frame = Frame::new(&app, &viewer, Room::Webhooks);
+    let frame = Frame::new(&app, &viewer, Section::Webhooks);
     // Whoever may not send it again is not given what it takes.
     let may_resend = viewer.may(Permission::ResendWebhooks);
     let signed = if may_resend { signed(&app, &event) } else { Vec::new() };
-    let attempts = app.store.attempts_of(&event.id).await?;
+    let attempts = app.store.deliveries_of(&event.id).await?;
     let queued = event.state == EventState::Queued;
     let body = String::from_utf8_lossy(&event.body).into_owned();
     let page = WebhookPage {

@@ -7,7 +7,7 @@ use super::{
 };
 
 /// Tries by one method. A payer who needs more has another problem.
-pub const ATTEMPTS_MAX: usize = 5;
+pub const TRIES_PER_METHOD_MAX: usize = 5;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dossier {
@@ -93,7 +93,7 @@ impl Dossier {
             return Ok(Opening::Show);
         }
         let tried = self.attempts.iter().filter(|tried| tried.instrument.method() == method);
-        if tried.count() >= ATTEMPTS_MAX {
+        if tried.count() >= TRIES_PER_METHOD_MAX {
             return Err(PayRefusal::TooManyAttempts);
         }
         Ok(Opening::Start)

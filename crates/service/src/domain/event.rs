@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use ulid::Ulid;
 
-use super::{ApplicationId, ExternalTransactionId, Kwanza, ReferenceNumber, Status};
+use super::ids::ulid;
+use super::{ApplicationId, ExternalTransactionId, Kwanza, ReferenceNumber, Status, Terms};
 
 /// Identifies one event across every attempt to deliver it (`webhook-id`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -14,10 +15,12 @@ pub struct EventId(String);
 
 impl EventId {
     pub fn assign(at: Timestamp, random: [u8; 10]) -> Self {
-        let mut low = [0u8; 16];
-        low[6..].copy_from_slice(&random);
-        let at_ms = at.as_millisecond().max(0).unsigned_abs();
-        Self(format!("evt_{}", Ulid::from_parts(at_ms, u128::from_be_bytes(low))))
+        Self(format!("evt_{}", ulid(at, random)))
+    }
+
+    /// Not after any event of this moment or later: a range of times is a range of ids.
+    pub fn lowest_at(at: Timestamp) -> Self {
+        Self::assign(at, [0; 10])
     }
 
     /// What the store kept.
@@ -34,6 +37,12 @@ impl EventId {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<EventId> for String {
+    fn from(id: EventId) -> Self {
+        id.0
     }
 }
 
@@ -66,7 +75,7 @@ pub struct Event {
     pub at: Timestamp,
 }
 
-/// The only serde type of the domain: these bytes are the contract.
+/// The only type of the domain that serde writes: these bytes are the contract.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WebhookBody<'a> {
@@ -83,8 +92,23 @@ struct WebhookData<'a> {
     amount: i64,
 }
 
-/// The body of a `payment` event.
-pub fn payment_event_body(
+/// The order an event tells of.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub external_transaction_id: &'a ExternalTransactionId,
+    pub reference_number: &'a ReferenceNumber,
+    pub terms: &'a Terms,
+}
+
+impl Event {
+    pub(super) fn new(id: EventId, status: Status, of: Subject<'_>, at: Timestamp) -> Self {
+        let Terms { amount, additional_info, .. } = of.terms;
+        let body = body(of.external_transaction_id, status, of.reference_number, *amount);
+        Self { id, status, body, webhook_url: additional_info.webhook_url(), at }
+    }
+}
+
+fn body(
     external_transaction_id: &ExternalTransactionId,
     status: Status,
     reference_number: &ReferenceNumber,
@@ -152,8 +176,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn body() -> Vec<u8> {
-        payment_event_body(
+    fn confirmed() -> Vec<u8> {
+        body(
             &ExternalTransactionId::parse("order_1").unwrap(),
             Status::Confirmed,
             &ReferenceNumber::parse("01JC4E9V0000000000000000AB").unwrap(),
@@ -167,7 +191,7 @@ mod tests {
             r#"{"event":"payment","data":{"externalTransactionId":"order_1","paymentStatus":"CON","#,
             r#""referenceNumber":"01JC4E9V0000000000000000AB","amount":15000}}"#
         );
-        assert_eq!(String::from_utf8(body()).unwrap(), expected);
+        assert_eq!(String::from_utf8(confirmed()).unwrap(), expected);
     }
 
     #[test]
@@ -203,7 +227,7 @@ mod tests {
         fn a_signature_is_64_lower_case_hex_digits_and_depends_on_every_byte(
             secret in "[ -~]{1,64}", at in any::<prop::sample::Index>()
         ) {
-            let body = body();
+            let body = confirmed();
             let signature = sign(&secret, &body);
             prop_assert_eq!(signature.len(), 64);
             prop_assert!(signature.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')));

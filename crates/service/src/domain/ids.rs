@@ -77,6 +77,14 @@ impl ClientId {
     }
 }
 
+/// Time first, then 80 random bits.
+pub(super) fn ulid(at: Timestamp, random: [u8; 10]) -> Ulid {
+    let mut low = [0u8; 16];
+    low[6..].copy_from_slice(&random);
+    let at_ms = at.as_millisecond().max(0).unsigned_abs();
+    Ulid::from_parts(at_ms, u128::from_be_bytes(low))
+}
+
 /// The service's reference of an order: 26 upper-case letters and digits, time first, then 80 random bits.
 ///
 /// Opaque to everyone else. It is never all digits, so that nobody takes it for the bank's
@@ -89,10 +97,7 @@ impl ReferenceNumber {
 
     /// Pure: the caller brings the time and ten random bytes.
     pub fn assign(at: Timestamp, random: [u8; 10]) -> Self {
-        let mut low = [0u8; 16];
-        low[6..].copy_from_slice(&random);
-        let at_ms = at.as_millisecond().max(0).unsigned_abs();
-        let mut text = Ulid::from_parts(at_ms, u128::from_be_bytes(low)).to_string();
+        let mut text = ulid(at, random).to_string();
         if text.bytes().all(|b| b.is_ascii_digit()) {
             text.replace_range(Self::CHARS - 1.., "X");
         }

@@ -9,6 +9,7 @@ mod dossier;
 mod environment;
 mod event;
 mod ids;
+mod luanda;
 mod method;
 mod money;
 mod notice;
@@ -26,13 +27,14 @@ pub use attempt::{
 pub use bank_reference::{BankReference, NotABankReference};
 pub use chaos::{Chaos, Disturbance};
 pub use destination::{UrlIssue, UrlRules, is_public_address};
-pub use dossier::{ATTEMPTS_MAX, Deadline, Dossier, Leaving, Opening, PayRefusal};
+pub use dossier::{Deadline, Dossier, Leaving, Opening, PayRefusal, TRIES_PER_METHOD_MAX};
 pub use environment::{Environment, PublishableKey, UnknownEnvironment};
-pub use event::{Event, EventId, Lane, Signer, payment_event_body, sign, sign_standard};
+pub use event::{Event, EventId, Lane, Signer, sign, sign_standard};
 pub use ids::{
     ApplicationId, ApplicationUuid, ClientId, ExternalTransactionId, IdIssue, PartnerId,
     ReferenceNumber,
 };
+pub use luanda::{luanda, luanda_midnight};
 pub use method::PaymentMethod;
 pub use money::{Centimos, Kwanza, MoneyIssue, Quantity};
 pub use notice::{About, Effect, ExceptionKind, Notice, Word, weigh};
@@ -42,5 +44,5 @@ pub use order::{
 };
 pub use person::{Login, NotALogin, Permission, Role, may};
 pub use phone::{NotAPhone, PhoneNumber};
-pub use retry::{ATTEMPTS_MIN, RETRY_HORIZON, Retry, next_retry};
+pub use retry::{DELIVERIES_MIN, RETRY_HORIZON, Retry, next_retry};
 pub use text::{Label, PayerId, TextIssue};

@@ -4,8 +4,7 @@ use jiff::Timestamp;
 
 use super::{
     AdditionalInfo, ApplicationId, AttemptId, AttemptState, Centimos, Event, EventId,
-    ExternalTransactionId, Kwanza, Label, PayerId, Quantity, ReferenceNumber,
-    event::payment_event_body,
+    ExternalTransactionId, Kwanza, Label, PayerId, Quantity, ReferenceNumber, event::Subject,
 };
 
 /// The three states of spec 3. `Confirmed` and `Cancelled` are final.
@@ -80,19 +79,12 @@ pub struct NewOrder {
 impl NewOrder {
     /// The same order, announced to its merchant the moment it is stored.
     pub fn announced(mut self, id: EventId) -> Self {
-        let body = payment_event_body(
-            &self.external_transaction_id,
-            Status::Pending,
-            &self.reference_number,
-            self.terms.amount,
-        );
-        self.event = Some(Event {
-            id,
-            status: Status::Pending,
-            body,
-            webhook_url: self.terms.additional_info.webhook_url(),
-            at: self.created_at,
-        });
+        let subject = Subject {
+            external_transaction_id: &self.external_transaction_id,
+            reference_number: &self.reference_number,
+            terms: &self.terms,
+        };
+        self.event = Some(Event::new(id, Status::Pending, subject, self.created_at));
         self
     }
 }
@@ -126,14 +118,15 @@ impl From<NewOrder> for Order {
 impl Order {
     /// The `PEN` event: the order has an instrument that can be paid.
     pub fn pending_event(&self, id: EventId, at: Timestamp) -> Event {
-        let body = payment_event_body(
-            &self.external_transaction_id,
-            Status::Pending,
-            &self.reference_number,
-            self.terms.amount,
-        );
-        let webhook_url = self.terms.additional_info.webhook_url();
-        Event { id, status: Status::Pending, body, webhook_url, at }
+        Event::new(id, Status::Pending, self.subject(), at)
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject {
+            external_transaction_id: &self.external_transaction_id,
+            reference_number: &self.reference_number,
+            terms: &self.terms,
+        }
     }
 
     /// The door to every transition: a settled order has none.
@@ -221,9 +214,15 @@ impl Author {
         Self { actor: Actor::Service, request_id: String::new() }
     }
 
-    /// Whoever may run commands on the machine.
-    pub fn command_line() -> Self {
-        Self { actor: Actor::Operator("cli".into()), request_id: String::new() }
+    pub fn payer(request_id: &str) -> Self {
+        Self { actor: Actor::Payer, request_id: request_id.to_owned() }
+    }
+
+    /// Whoever may run commands on the machine. The name is what they say: it is not that of somebody who
+    /// has signed in, whose login has no slash.
+    pub fn command_line(name: Option<&str>) -> Self {
+        let told = name.map_or_else(|| "cli".to_owned(), |name| format!("cli/{name}"));
+        Self { actor: Actor::Operator(told), request_id: String::new() }
     }
 }
 
@@ -298,19 +297,7 @@ impl Pending {
 
     fn change(self, to: Status, cause: String, stamp: Stamp) -> Change {
         let order = self.0;
-        let body = payment_event_body(
-            &order.external_transaction_id,
-            to,
-            &order.reference_number,
-            order.terms.amount,
-        );
-        let event = Event {
-            id: stamp.event_id.clone(),
-            status: to,
-            body,
-            webhook_url: order.terms.additional_info.webhook_url(),
-            at: stamp.at,
-        };
+        let event = Event::new(stamp.event_id.clone(), to, order.subject(), stamp.at);
         Change {
             application: order.application,
             reference_number: order.reference_number,

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Nothing is given up before this long after the event became due, nor before so many attempts,
 /// however the dice fall.
 pub const RETRY_HORIZON: Duration = Duration::from_secs(35 * 24 * 3600);
-pub const ATTEMPTS_MIN: u32 = 110;
+pub const DELIVERIES_MIN: u32 = 110;
 
 /// Seconds before attempt 1, 2, 3 …; afterwards every `TAIL`.
 const STEPS_S: [u64; 8] = [0, 5, 30, 120, 600, 1_800, 3_600, 10_800];
@@ -36,7 +36,7 @@ pub fn next_retry(
         Some(asked) => asked.clamp(base, (base * 2).min(TAIL).max(base)).max(spread),
         None => spread,
     };
-    if since_due >= RETRY_HORIZON && attempts >= ATTEMPTS_MIN {
+    if since_due >= RETRY_HORIZON && attempts >= DELIVERIES_MIN {
         Retry::Exhausted
     } else {
         Retry::After(delay)
@@ -76,7 +76,7 @@ mod tests {
             elapsed += delay;
             attempts += 1;
         }
-        assert!(attempts >= ATTEMPTS_MIN, "{attempts} attempts");
+        assert!(attempts >= DELIVERIES_MIN, "{attempts} attempts");
         assert!(elapsed >= RETRY_HORIZON && elapsed < RETRY_HORIZON + 2 * TAIL);
     }
 
@@ -110,7 +110,7 @@ mod tests {
         ) {
             let since = Duration::from_secs(since_s);
             let ended = next_retry(attempts, since, None, dice) == Retry::Exhausted;
-            prop_assert_eq!(ended, since >= RETRY_HORIZON && attempts >= ATTEMPTS_MIN);
+            prop_assert_eq!(ended, since >= RETRY_HORIZON && attempts >= DELIVERIES_MIN);
         }
     }
 }

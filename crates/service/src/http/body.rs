@@ -13,6 +13,7 @@ use tokio::time::error::Elapsed;
 use super::answer::Exchange;
 use super::error::{ApiError, FieldFault, TokenFault};
 use super::messages::Issue;
+use super::query::Pairs;
 use super::redact::redacted;
 
 pub(crate) const JSON_BYTES_MAX: usize = 64 * 1024;
@@ -64,17 +65,12 @@ pub(crate) async fn read_json_bytes(headers: &HeaderMap, body: RawBody) -> Resul
     read(headers, body, JSON_BYTES_MAX).await
 }
 
-/// The pairs of a form body.
-pub(crate) async fn read_form(
-    headers: &HeaderMap,
-    body: RawBody,
-) -> Result<Vec<(String, String)>, ApiError> {
+/// The names and values of a form body.
+pub(crate) async fn read_form(headers: &HeaderMap, body: RawBody) -> Result<Pairs, ApiError> {
     expect_type(headers, "application/x-www-form-urlencoded")?;
     let bytes = read(headers, body, FORM_BYTES_MAX).await?;
+    let pairs = Pairs::of_form(&bytes);
     // Decoding would replace broken UTF-8 and hide what was sent.
-    let pairs: Vec<_> = form_urlencoded::parse(&bytes)
-        .map(|(name, value)| (name.into_owned(), value.into_owned()))
-        .collect();
     let broken = |text: &str| text.contains(['\0', '\u{FFFD}']);
     if pairs.iter().any(|(name, value)| broken(name) || broken(value)) {
         return Err(ApiError::InvalidRequest(TokenFault::Form));

@@ -2,10 +2,9 @@
 
 use fast_qr::QRBuilder;
 use jiff::Timestamp;
-use jiff::tz::Offset;
 
 use super::Language;
-use crate::domain::Kwanza;
+use crate::domain::{Kwanza, luanda};
 
 /// `15.000,00 Kz`, `Kz 15,000`, `15 000 Kz`.
 pub(crate) fn money(amount: Kwanza, language: Language) -> String {
@@ -35,14 +34,13 @@ pub(crate) fn centimos(centimos: i64, language: Language) -> String {
     }
 }
 
-/// Luanda is an hour ahead of UTC, all year.
+/// A moment as payers and operators read it.
 pub(crate) fn luanda_time(at: Timestamp, language: Language) -> String {
-    let local = Offset::constant(1).to_datetime(at);
     let pattern = match language {
         Language::Pt | Language::Fr => "%d/%m/%Y %H:%M",
         Language::En => "%-d %b %Y, %H:%M",
     };
-    local.strftime(pattern).to_string()
+    luanda(at).strftime(pattern).to_string()
 }
 
 /// A QR code as one path; the colours are the style's.

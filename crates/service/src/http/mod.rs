@@ -33,5 +33,5 @@ pub use listener::ListenerError;
 pub(crate) use messages::{Issue, all_errors};
 pub(crate) use order_data::OrderData;
 pub(crate) use page::{Asset, page_response};
-pub(crate) use query::{optional_parameter, parameter};
+pub(crate) use query::{Pairs, application_parameter, optional_parameter, parameter};
 pub(crate) use reply::{Envelope, Reply, json};

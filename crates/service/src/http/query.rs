@@ -1,7 +1,44 @@
-//! Reading query parameters: each at most once, and those that must be there, there.
+//! Reading names and values: of a query of the API, each at most once and those that must be there, there;
+//! of a page's query or form, the first.
 
-use super::error::FieldFault;
+use super::error::{ApiError, FieldFault};
+use super::language::Language;
 use super::messages::Issue;
+use crate::domain::{ApplicationUuid, IdIssue};
+
+/// The names and values of a page's query or of a form, as they came.
+pub(crate) struct Pairs(Vec<(String, String)>);
+
+impl Pairs {
+    /// Nobody types a zero byte, and PostgreSQL has no text with one in it.
+    pub(crate) fn of_query(query: Option<&str>) -> Self {
+        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        Self(pairs.map(|(name, value)| (name.into_owned(), value.replace('\0', ""))).collect())
+    }
+
+    pub(super) fn of_form(bytes: &[u8]) -> Self {
+        Self(form_urlencoded::parse(bytes).into_owned().collect())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// All that have this name.
+    pub(crate) fn values(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.iter().filter(move |(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    /// The first that has this name; empty where there is none.
+    pub(crate) fn value(&self, name: &str) -> &str {
+        self.values(name).next().unwrap_or_default()
+    }
+
+    /// What a payer's page is in.
+    pub(crate) fn language(&self) -> Language {
+        Language::from_code(self.value("lang")).unwrap_or(Language::Pt)
+    }
+}
 
 /// The one value of a parameter: none, an empty one and two are all the caller's mistake.
 pub(crate) fn parameter(
@@ -18,6 +55,21 @@ pub(crate) fn parameter(
     };
     faults.push(FieldFault::new(name, issue));
     None
+}
+
+/// The application a query is about. An id that cannot exist is simply not found, but for the prefix of a
+/// key, which is told.
+pub(crate) fn application_parameter(
+    faults: &mut Vec<FieldFault>,
+    query: &str,
+) -> Option<Result<ApplicationUuid, ApiError>> {
+    const NAME: &str = "applicationUUID";
+    let given = parameter(faults, query, NAME)?;
+    let uuid = ApplicationUuid::parse(given);
+    if let Err(issue @ IdIssue::KeyPrefix) = uuid {
+        faults.push(FieldFault::new(NAME, issue));
+    }
+    Some(uuid.map_err(|_| ApiError::ApplicationNotFound))
 }
 
 /// As `parameter`, where none is fine.

@@ -7,6 +7,7 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 
 use crate::app::App;
+use crate::store::Scope;
 
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -26,11 +27,8 @@ pub(super) async fn readyz(State(app): State<App>) -> impl IntoResponse {
 /// Prometheus text.
 pub(super) async fn metrics(State(app): State<App>) -> impl IntoResponse {
     // A database that is down must not take the other figures with it.
-    if let Ok(stats) = app.store.outbox_stats().await {
-        let age_ms =
-            stats.oldest_created_at_ms.map_or(0, |at| app.clock.now().as_millisecond() - at);
-        app.metrics.outbox_depth.set(stats.queued as f64);
-        app.metrics.outbox_oldest_age.set(age_ms.max(0) as f64 / 1_000.0);
+    if let Ok(attention) = app.store.attention(&Scope::Everything).await {
+        app.metrics.attention(&attention, app.clock.now());
     }
     app.metrics.clock_leap.set(app.clock.leap().as_secs_f64());
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics.render())

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::cancel;
 use crate::app::App;
-use crate::domain::{Actor, Author, CancelReason, Leaving, ReferenceNumber};
+use crate::domain::{Author, CancelReason, Leaving, ReferenceNumber};
 use crate::store::StoreError;
 
 /// A page that is hidden is silent, and one whose browser was killed says nothing: after this nobody waits
@@ -38,8 +38,8 @@ pub(super) async fn abandon(
                 return app.store.visit_due(reference, nonce, left_at, due).await;
             }
             Leaving::GiveUp => {
-                let request = Author { actor: Actor::Payer, request_id: String::new() };
-                cancel(app, reference, CancelReason::Payer, &request).await?;
+                let by = Author::payer("");
+                cancel(app, reference, CancelReason::Payer, &by).await?;
             }
         }
     }

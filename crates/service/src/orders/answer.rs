@@ -1,12 +1,22 @@
 //! A rail keeps silent about an attempt, and an operator found out elsewhere what became of it.
 
-use super::settle;
+use super::{read_dossier, settle};
 use crate::app::App;
 use crate::domain::{
-    About, AttemptState, Author, ExceptionKind, Notice, PaymentAttempt, Reason, ReferenceNumber,
-    Word,
+    About, AttemptId, AttemptState, Author, Dossier, ExceptionKind, Notice, PaymentAttempt, Reason,
+    ReferenceNumber, Word,
 };
 use crate::store::{Received, Stepped, StoreError};
+
+/// What an operator knows of an attempt.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// Which, where the rails of several keep silent.
+    pub attempt: Option<AttemptId>,
+    pub found: Found,
+    /// How they know.
+    pub why: String,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
@@ -19,8 +29,14 @@ pub enum Found {
 
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
-    #[error("no payment of this order is unknown: its rail has answered, or is still being asked")]
+    #[error("no payment of this order is unknown: see svc order show")]
     NotUnknown,
+    #[error(
+        "its rail is still being asked about this payment, for a day: what it says is noted by itself"
+    )]
+    StillAsked,
+    #[error("several payments of this order are unknown: name one with --attempt, {}", .0.join(" or "))]
+    Several(Vec<String>),
     #[error("the rail answered meanwhile: look at the order again")]
     Answered,
     #[error("it does not confirm the order ({}): see svc exception list", .0.as_str())]
@@ -32,14 +48,12 @@ pub enum AnswerError {
 pub async fn answer(
     app: &App,
     reference: &ReferenceNumber,
-    found: Found,
+    answered: Answered,
     by: &Author,
-    why: &str,
 ) -> Result<(), AnswerError> {
-    let dossier = app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))?;
-    let silent = |one: &&PaymentAttempt| one.state == AttemptState::Unknown && one.due_at.is_none();
-    let attempt = dossier.attempts.iter().find(silent);
-    let attempt = attempt.ok_or(AnswerError::NotUnknown)?;
+    let dossier = read_dossier(app, reference).await?;
+    let Answered { attempt, found, why } = answered;
+    let attempt = silent(&dossier, attempt.as_ref())?;
     let now = app.clock.now();
     let cause = match &found {
         Found::Paid { rail_payment_id } => {
@@ -69,4 +83,24 @@ pub async fn answer(
     };
     app.news.tell();
     if done { Ok(()) } else { Err(AnswerError::Answered) }
+}
+
+/// The attempt whose rail is no longer asked.
+fn silent<'a>(
+    dossier: &'a Dossier,
+    named: Option<&AttemptId>,
+) -> Result<&'a PaymentAttempt, AnswerError> {
+    let unknown = dossier.attempts.iter().filter(|one| {
+        one.state == AttemptState::Unknown && named.is_none_or(|named| one.id == *named)
+    });
+    let (asked, silent): (Vec<_>, Vec<_>) = unknown.partition(|one| one.due_at.is_some());
+    match silent.as_slice() {
+        [only] => Ok(only),
+        [] if asked.is_empty() => Err(AnswerError::NotUnknown),
+        [] => Err(AnswerError::StillAsked),
+        several => {
+            let ids = several.iter().map(|one| one.id.as_str().to_owned()).collect();
+            Err(AnswerError::Several(ids))
+        }
+    }
 }

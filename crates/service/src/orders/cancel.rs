@@ -1,6 +1,6 @@
 //! Cancelling an order (spec 3): final, and never while money may be moving.
 
-use super::{Landed, commit, stamp};
+use super::{Landed, commit, read_dossier, stamp};
 use crate::app::App;
 use crate::domain::{Author, CancelReason, ReferenceNumber, Status};
 use crate::store::StoreError;
@@ -21,11 +21,10 @@ pub async fn cancel(
     app: &App,
     reference: &ReferenceNumber,
     reason: CancelReason,
-    request: &Author,
+    by: &Author,
 ) -> Result<Cancelling, StoreError> {
     for _ in 0..TRIES {
-        let dossier =
-            app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))?;
+        let dossier = read_dossier(app, reference).await?;
         let status = dossier.order.status;
         let Ok(pending) = dossier.order.clone().pending() else {
             return Ok(Cancelling::Settled(status));
@@ -33,7 +32,7 @@ pub async fn cancel(
         if reason == CancelReason::Expired && app.clock.now() < dossier.order.expires_at {
             return Ok(Cancelling::Waits);
         }
-        match commit(app, pending.cancel(reason, stamp(app, request))).await? {
+        match commit(app, pending.cancel(reason, stamp(app, by))).await? {
             Landed::Done => return Ok(Cancelling::Settled(Status::Cancelled)),
             Landed::Lost(status) => return Ok(Cancelling::Settled(status)),
             // A payer has just begun to pay: that is seen to an end first.
@@ -41,7 +40,7 @@ pub async fn cancel(
             Landed::Refused => {}
         }
         let waits = dossier.cancel_requested.is_some()
-            || app.store.request_cancel(reference, reason, stamp(app, request)).await?;
+            || app.store.request_cancel(reference, reason, stamp(app, by)).await?;
         if waits {
             return Ok(Cancelling::Waits);
         }

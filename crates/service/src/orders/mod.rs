@@ -13,7 +13,7 @@ mod resolve;
 mod settle;
 mod withdraw;
 
-pub use answer::{AnswerError, Found, answer};
+pub use answer::{AnswerError, Answered, Found, answer};
 pub use cancel::{Cancelling, cancel};
 pub use create::{CreateError, Creation, OrderRequest, create};
 pub use due::{begin_due, next_due, run_due};
@@ -24,16 +24,20 @@ pub use resolve::{Resolution, ResolveError, resolve};
 pub use settle::settle;
 
 use crate::app::App;
-use crate::domain::{Author, Change, EventId, Lane, Stamp, Status};
+use crate::domain::{Author, Change, Dossier, EventId, Lane, ReferenceNumber, Stamp, Status};
 use crate::store::{Committed, StoreError};
 
-fn stamp(app: &App, request: &Author) -> Stamp {
+async fn read_dossier(app: &App, reference: &ReferenceNumber) -> Result<Dossier, StoreError> {
+    app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))
+}
+
+fn stamp(app: &App, by: &Author) -> Stamp {
     let at = app.clock.now();
     Stamp {
         at,
-        actor: request.actor.clone(),
+        actor: by.actor.clone(),
         event_id: EventId::assign(at, app.random.bytes()),
-        request_id: request.request_id.clone(),
+        request_id: by.request_id.clone(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::read_dossier;
 use crate::app::App;
 use crate::domain::{
     AttemptId, AttemptState, Author, BankReference, Dossier, EventId, Instrument, Lane, Opening,
@@ -68,21 +69,21 @@ pub async fn pay(
     app: &App,
     reference: &ReferenceNumber,
     choice: &Choice,
-    request: &Author,
+    by: &Author,
 ) -> Result<Dossier, PayError> {
     for _ in 0..TRIES {
-        let dossier = read(app, reference).await?;
+        let dossier = read_dossier(app, reference).await?;
         if dossier.open(choice.method(), app.clock.now())? == Opening::Show {
             return Ok(dossier);
         }
         let rail = app.rails.offering(choice.method(), dossier.order.terms.amount);
         let rail = Arc::clone(rail.ok_or(PayError::NotOffered)?);
-        let (new, start) = prepare(app, &dossier.order, &rail, choice, request);
+        let (new, start) = prepare(app, &dossier.order, &rail, choice, by);
         // The payer may close the window or click twice, which ends this request: an attempt that is
         // stored is called all the same, and its answer is stored.
         let begun = app.rail_calls.spawn(begin(app.clone(), rail, dossier.order, new, start));
         match tokio::time::timeout(ANSWER_TIMEOUT, begun).await {
-            Ok(Ok(Ok(Started::New))) | Err(_) => return Ok(read(app, reference).await?),
+            Ok(Ok(Ok(Started::New))) | Err(_) => return Ok(read_dossier(app, reference).await?),
             Ok(Ok(Ok(_))) => {}
             Ok(Ok(Err(fault))) => return Err(fault.into()),
             Ok(Err(_)) => return Err(StoreError::Unavailable("the call ended early".into()).into()),
@@ -115,16 +116,12 @@ async fn begin(
     }
 }
 
-async fn read(app: &App, reference: &ReferenceNumber) -> Result<Dossier, StoreError> {
-    app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))
-}
-
 fn prepare(
     app: &App,
     order: &Order,
     rail: &Rail,
     choice: &Choice,
-    request: &Author,
+    by: &Author,
 ) -> (NewAttempt, Start) {
     let now = app.clock.now();
     let (how, instrument, life) = match choice {
@@ -165,11 +162,7 @@ fn prepare(
         now,
         how,
     };
-    let reserve = match &start.how {
-        How::Reference(kept) => Some(kept.clone()),
-        How::Push(_) | How::Code => None,
-    };
-    (NewAttempt { attempt, reserve, request_id: request.request_id.clone() }, start)
+    (NewAttempt { attempt, request_id: by.request_id.clone() }, start)
 }
 
 /// What the rail answers is stored, whoever still waits for it.

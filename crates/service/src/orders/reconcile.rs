@@ -2,14 +2,15 @@
 
 use std::collections::HashSet;
 
+use jiff::Timestamp;
 use jiff::civil::Date;
-use jiff::tz::Offset;
-use jiff::{SignedDuration, Timestamp};
 
 use super::settle;
 use crate::app::App;
-use crate::domain::{About, Centimos, ExceptionKind, Notice, ReferenceNumber, Word};
-use crate::rails::{ConnectorError, Lines, Rail};
+use crate::domain::{
+    About, Centimos, ExceptionKind, Notice, ReferenceNumber, Word, luanda_midnight,
+};
+use crate::rails::{ConnectorError, Rail, Told};
 use crate::store::{Received, StoreError};
 
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +69,7 @@ pub async fn reconcile(
     if matches!(rail, Rail::Simulator(_)) {
         return Err(ReconcileError::NoStatements);
     }
-    let Lines { mut notices, unread } = rail.statement(date).await?;
+    let Told { mut notices, unread } = rail.statement(date).await?;
     // Money that was taken back the same day pays nothing.
     notices.sort_by_key(|notice| !matches!(notice.word, Word::Reversed(_)));
     let mut findings = Vec::new();
@@ -148,7 +149,8 @@ async fn missing_there(
     date: Date,
     mut told: HashSet<ReferenceNumber>,
 ) -> Result<Vec<Finding>, StoreError> {
-    let (from, until) = (midnight(date), midnight(date.saturating_add(jiff::Span::new().days(1))));
+    let begin = |day| luanda_midnight(day).unwrap_or(Timestamp::MAX);
+    let (from, until) = (begin(date), begin(date.saturating_add(jiff::Span::new().days(1))));
     let mut ours = app.store.paid_by_rail(rail.name(), from, until).await?;
     ours.retain(|(order, _)| !told.contains(order));
     if ours.is_empty() {
@@ -170,10 +172,4 @@ async fn missing_there(
             verdict: Verdict::MissingThere,
         })
         .collect())
-}
-
-/// Luanda is an hour ahead of UTC, all year.
-fn midnight(date: Date) -> Timestamp {
-    let utc = Offset::UTC.to_timestamp(date.at(0, 0, 0, 0)).unwrap_or(Timestamp::MAX);
-    utc.saturating_sub(SignedDuration::from_hours(1)).unwrap_or(utc)
 }

@@ -1,6 +1,6 @@
 //! An operator deals with money that fits no order, and says why.
 
-use super::{Cancelling, Landed, cancel, commit, stamp};
+use super::{Cancelling, Landed, cancel, commit, read_dossier, stamp};
 use crate::app::App;
 use crate::domain::{AttemptState, Author, CancelReason, Order, Reason, ReferenceNumber, Status};
 use crate::store::{ExceptionFilter, ExceptionRecord, Resolved, StoreError};
@@ -85,36 +85,27 @@ async fn accept(
     order: Order,
     exception: i64,
     why: &str,
-    request: &Author,
+    by: &Author,
 ) -> Result<bool, ResolveError> {
     let pending = order.pending().map_err(|_| ResolveError::NotAcceptable)?;
-    let landed = commit(app, pending.accept(exception, why, stamp(app, request))).await?;
+    let landed = commit(app, pending.accept(exception, why, stamp(app, by))).await?;
     Ok(matches!(landed, Landed::Done))
 }
 
 /// The entry alone. Whether we were the first.
-async fn close(
-    app: &App,
-    id: i64,
-    resolution: String,
-    request: &Author,
-) -> Result<bool, ResolveError> {
-    let (at, by) = (app.clock.now(), request.actor.to_string());
+async fn close(app: &App, id: i64, resolution: String, by: &Author) -> Result<bool, ResolveError> {
+    let (at, by) = (app.clock.now(), by.actor.to_string());
     Ok(app.store.resolve_exception(id, Resolved { at, by, resolution }).await?)
 }
 
 /// The attempt is over and its money went back: the order ends too.
-async fn give_up(
-    app: &App,
-    reference: &ReferenceNumber,
-    request: &Author,
-) -> Result<(), ResolveError> {
-    let dossier = app.store.dossier(reference).await?.ok_or(StoreError::Unknown("the order"))?;
+async fn give_up(app: &App, reference: &ReferenceNumber, by: &Author) -> Result<(), ResolveError> {
+    let dossier = read_dossier(app, reference).await?;
     for attempt in dossier.attempts.iter().filter(|a| a.state == AttemptState::Held) {
         let refunded = Reason::Other("refunded".into());
         app.store.step(attempt.refused(refunded, app.clock.now())).await?;
     }
-    match cancel(app, reference, CancelReason::Operator, request).await? {
+    match cancel(app, reference, CancelReason::Operator, by).await? {
         // Another operator took the money for the order meanwhile.
         Cancelling::Settled(Status::Confirmed) => Err(ResolveError::Paid),
         Cancelling::Settled(_) | Cancelling::Waits => Ok(()),

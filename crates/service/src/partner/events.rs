@@ -8,9 +8,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::app::App;
-use crate::domain::{ApplicationUuid, EventId, IdIssue};
+use crate::domain::{ApplicationUuid, EventId};
 use crate::http::{
-    ApiError, Caller, Envelope, ErrorReply, FieldFault, Issue, Reply, optional_parameter, parameter,
+    ApiError, Caller, Envelope, ErrorReply, FieldFault, Issue, Reply, application_parameter,
+    optional_parameter,
 };
 use crate::store::{EventRecord, EventState, FeedPage};
 
@@ -165,7 +166,7 @@ pub(super) async fn events(
 /// No event can appear before it any more, if no write was under way for longer than this.
 fn settled_by(now: Timestamp, unseen_for: Duration) -> EventId {
     let settled = now.saturating_sub(SETTLING).and_then(|then| then.saturating_sub(unseen_for));
-    EventId::assign(settled.unwrap_or(Timestamp::MIN), [0; 10])
+    EventId::lowest_at(settled.unwrap_or(Timestamp::MIN))
 }
 
 struct Asked {
@@ -187,10 +188,7 @@ fn parse_limit(text: &str) -> Result<usize, Issue> {
 /// Every 422 of this call is born here.
 fn parse(query: &str) -> Result<Asked, ApiError> {
     let mut faults = Vec::new();
-    let uuid = parameter(&mut faults, query, "applicationUUID").map(ApplicationUuid::parse);
-    if let Some(Err(issue @ IdIssue::KeyPrefix)) = uuid {
-        faults.push(FieldFault::new("applicationUUID", issue));
-    }
+    let uuid = application_parameter(&mut faults, query);
     let after = optional_parameter(&mut faults, query, "after");
     let cursor = after.map_or(Some(Cursor::default()), |text| Cursor::parse(&text));
     if cursor.is_none() {
@@ -204,12 +202,9 @@ fn parse(query: &str) -> Result<Asked, ApiError> {
         faults.push(FieldFault::new("state", Issue::NotOneOf("undelivered")));
     }
     match (uuid, cursor, limit) {
-        (Some(uuid), Some(cursor), Some(limit)) if faults.is_empty() => Ok(Asked {
-            uuid: uuid.map_err(|_| ApiError::ApplicationNotFound)?,
-            cursor,
-            limit,
-            undelivered: state.is_some(),
-        }),
+        (Some(uuid), Some(cursor), Some(limit)) if faults.is_empty() => {
+            Ok(Asked { uuid: uuid?, cursor, limit, undelivered: state.is_some() })
+        }
         _ => Err(ApiError::InvalidQuery(faults)),
     }
 }

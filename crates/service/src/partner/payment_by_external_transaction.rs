@@ -3,9 +3,9 @@
 use axum::extract::{RawQuery, State};
 
 use crate::app::App;
-use crate::domain::{ApplicationUuid, ExternalTransactionId, IdIssue};
+use crate::domain::{ApplicationUuid, ExternalTransactionId};
 use crate::http::{
-    ApiError, Caller, Envelope, ErrorReply, FieldFault, OrderData, Reply, parameter,
+    ApiError, Caller, Envelope, ErrorReply, OrderData, Reply, application_parameter, parameter,
 };
 
 /// The state of an order: a fallback for a webhook that is late.
@@ -45,16 +45,11 @@ pub(super) async fn payment_by_external_transaction(
 fn parse(query: &str) -> Result<(ApplicationUuid, ExternalTransactionId), ApiError> {
     let mut faults = Vec::new();
     let id = parameter(&mut faults, query, "externalTransactionId");
-    let uuid = parameter(&mut faults, query, "applicationUUID");
-    let uuid = uuid.map(ApplicationUuid::parse);
-    if let Some(Err(issue @ IdIssue::KeyPrefix)) = uuid {
-        faults.push(FieldFault::new("applicationUUID", issue));
-    }
+    let uuid = application_parameter(&mut faults, query);
     match (id, uuid) {
-        (Some(id), Some(uuid)) if faults.is_empty() => Ok((
-            uuid.map_err(|_| ApiError::ApplicationNotFound)?,
-            ExternalTransactionId::parse(id).map_err(|_| ApiError::OrderNotFound)?,
-        )),
+        (Some(id), Some(uuid)) if faults.is_empty() => {
+            Ok((uuid?, ExternalTransactionId::parse(id).map_err(|_| ApiError::OrderNotFound)?))
+        }
         _ => Err(ApiError::InvalidQuery(faults)),
     }
 }

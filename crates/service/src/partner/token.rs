@@ -13,7 +13,9 @@ use serde::Serialize;
 
 use crate::app::{App, Known};
 use crate::domain::ClientId;
-use crate::http::{AccessTokens, ApiError, ErrorReply, Exchange, TokenFault, json, read_form};
+use crate::http::{
+    AccessTokens, ApiError, ErrorReply, Exchange, Pairs, TokenFault, json, read_form,
+};
 use crate::store::{Partner, PartnerState};
 
 const SECONDS_DEFAULT: i64 = 3_600;
@@ -145,8 +147,8 @@ fn basic(headers: &HeaderMap) -> Option<(ClientId, SecretString)> {
 }
 
 /// The seconds the token shall live.
-fn parse(form: &[(String, String)]) -> Result<i64, ApiError> {
-    if form.iter().any(|(name, _)| name == "client_id" || name == "client_secret") {
+fn parse(form: &Pairs) -> Result<i64, ApiError> {
+    if form.iter().any(|(name, _)| matches!(name, "client_id" | "client_secret")) {
         return Err(ApiError::InvalidRequest(TokenFault::TwoCredentials));
     }
     match only(form, "grant_type")? {
@@ -163,8 +165,8 @@ fn parse(form: &[(String, String)]) -> Result<i64, ApiError> {
 }
 
 /// A field given twice has no one meaning.
-fn only<'a>(form: &'a [(String, String)], name: &str) -> Result<Option<&'a str>, ApiError> {
-    let mut values = form.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
+fn only<'a>(form: &'a Pairs, name: &str) -> Result<Option<&'a str>, ApiError> {
+    let mut values = form.values(name);
     match (values.next(), values.next()) {
         (first, None) => Ok(first),
         (_, Some(_)) => Err(ApiError::InvalidRequest(TokenFault::Form)),

@@ -20,8 +20,9 @@ use tokio::sync::Semaphore;
 use url::Url;
 
 use super::wire::{
-    AckRequest, AnswerReply, AttemptRequest, CapabilitiesReply, DrainReply, Lines, NoRequest,
-    NotAuthentic, Signature, StartRequest, StatementReply, StatementRequest, notice, sign, verify,
+    AckRequest, AnswerReply, AttemptRequest, CapabilitiesReply, DrainReply, NoRequest,
+    NotAuthentic, Signature, StartRequest, StatementReply, StatementRequest, Told, notice, sign,
+    verify,
 };
 use super::{Answer, Capabilities, Line, Outcome, Start};
 use crate::config::RailConfig;
@@ -168,7 +169,7 @@ impl Connector {
         asked.is_ok_and(|reply| reply.is_accepted())
     }
 
-    pub(super) async fn drain(&self) -> Result<Lines, ConnectorError> {
+    pub(super) async fn drain(&self) -> Result<Told, ConnectorError> {
         let reply: DrainReply = self.call("drain", &NoRequest {}).await?;
         Ok(reply.read(&self.name))
     }
@@ -182,7 +183,7 @@ impl Connector {
         Ok(())
     }
 
-    pub(super) async fn statement(&self, date: Date) -> Result<Lines, ConnectorError> {
+    pub(super) async fn statement(&self, date: Date) -> Result<Told, ConnectorError> {
         let asked = StatementRequest { date: date.to_string() };
         let reply: StatementReply =
             self.call_up_to(STATEMENT_BYTES_MAX, "statement", &asked).await?;

@@ -19,7 +19,7 @@ use crate::domain::{
 
 pub use connector::{Connector, ConnectorError};
 pub use simulator::{Simulator, payment_id};
-pub use wire::{Lines, NotAuthentic, Signature};
+pub use wire::{NotAuthentic, Signature, Told};
 
 /// What a rail can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,9 +163,9 @@ impl Rail {
     }
 
     /// Payments the rail keeps until they are acknowledged.
-    pub async fn drain(&self) -> Result<Lines, ConnectorError> {
+    pub async fn drain(&self) -> Result<Told, ConnectorError> {
         match self {
-            Self::Simulator(_) => Ok(Lines::default()),
+            Self::Simulator(_) => Ok(Told::default()),
             Self::Connector(connector) => connector.drain().await,
         }
     }
@@ -178,9 +178,9 @@ impl Rail {
     }
 
     /// What the rail settled on a day.
-    pub async fn statement(&self, date: Date) -> Result<Lines, ConnectorError> {
+    pub async fn statement(&self, date: Date) -> Result<Told, ConnectorError> {
         match self {
-            Self::Simulator(_) => Ok(Lines::default()),
+            Self::Simulator(_) => Ok(Told::default()),
             Self::Connector(connector) => connector.statement(date).await,
         }
     }

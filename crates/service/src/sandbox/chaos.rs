@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::app::App;
 use crate::domain::{ApplicationUuid, Chaos};
 use crate::http::{
-    ApiError, Body, Caller, Envelope, ErrorReply, FieldFault, Issue, Reply, field, parameter,
+    ApiError, Body, Caller, Envelope, ErrorReply, Issue, Reply, application_parameter, field,
 };
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -73,12 +73,10 @@ pub(super) async fn chaos(
     RawQuery(query): RawQuery,
 ) -> Result<Reply<ChaosData>, ApiError> {
     let mut faults = Vec::new();
-    let given = parameter(&mut faults, query.as_deref().unwrap_or_default(), "applicationUUID");
-    let uuid = given.map(ApplicationUuid::parse).transpose();
-    let uuid = uuid.map_err(|issue| {
-        ApiError::InvalidQuery(vec![FieldFault::new("applicationUUID", Issue::from(issue))])
-    })?;
-    let uuid = uuid.ok_or(ApiError::InvalidQuery(faults))?;
+    let uuid = match application_parameter(&mut faults, query.as_deref().unwrap_or_default()) {
+        Some(uuid) if faults.is_empty() => uuid?,
+        _ => return Err(ApiError::InvalidQuery(faults)),
+    };
     let application = caller.application(&app, &uuid).await?;
     Ok(Reply::ok(data(&uuid, &application.chaos.clone().unwrap_or_default())))
 }

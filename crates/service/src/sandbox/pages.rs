@@ -17,7 +17,7 @@ use crate::domain::{
     Reason, Status, Word,
 };
 use crate::http::{
-    ApiError, Exchange, Language, is_foreign, json, money, page_response, protect, read_form,
+    ApiError, Exchange, Pairs, is_foreign, json, money, page_response, protect, read_form,
 };
 use crate::orders;
 use crate::rails::{Simulator, payment_id};
@@ -74,7 +74,7 @@ struct AtmReply {
 }
 
 async fn atm(RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
-    let query = Query::parse(query.as_deref().unwrap_or_default());
+    let query = Pairs::of_query(query.as_deref());
     let (entity, reference) = (query.value("entity"), query.value("reference"));
     atm_page(&query, &headers, [entity, reference, query.value("amount")], None)
 }
@@ -94,7 +94,7 @@ async fn pay_at_atm(
     if wants.is_some_and(|kinds| kinds.contains("application/json")) {
         return Ok(json(&AtmReply { result }));
     }
-    let query = Query::parse(query.as_deref().unwrap_or_default());
+    let query = Pairs::of_query(query.as_deref());
     Ok(atm_page(&query, &headers, typed, Some(result)))
 }
 
@@ -145,7 +145,7 @@ async fn find_code(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let query = Query::parse(query.as_deref().unwrap_or_default());
+    let query = Pairs::of_query(query.as_deref());
     let code = query.value("code").trim().to_uppercase();
     let found = app.store.attempt_by_code(&code).await?;
     let Some(attempt) = found else {
@@ -160,7 +160,7 @@ async fn wallet(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let query = Query::parse(query.as_deref().unwrap_or_default());
+    let query = Pairs::of_query(query.as_deref());
     match AttemptId::parse(&attempt) {
         Some(attempt) => show_wallet(&app, &query, &headers, &attempt).await,
         None => Ok(unknown_code(&query, &headers, true)),
@@ -177,7 +177,7 @@ async fn decide(
     body: Body,
 ) -> Result<Response, ApiError> {
     let form = form(&app, &headers, body).await?;
-    let query = Query::parse(query.as_deref().unwrap_or_default());
+    let query = Pairs::of_query(query.as_deref());
     let Some(id) = AttemptId::parse(&attempt) else {
         return Ok(unknown_code(&query, &headers, true));
     };
@@ -226,7 +226,7 @@ fn is_open(app: &App, attempt: &PaymentAttempt) -> bool {
 
 async fn show_wallet(
     app: &App,
-    query: &Query,
+    query: &Pairs,
     headers: &HeaderMap,
     id: &AttemptId,
 ) -> Result<Response, ApiError> {
@@ -259,7 +259,7 @@ async fn show_wallet(
 }
 
 /// A form for a code; with a word about the one that was `asked` for.
-fn unknown_code(query: &Query, headers: &HeaderMap, asked: bool) -> Response {
+fn unknown_code(query: &Pairs, headers: &HeaderMap, asked: bool) -> Response {
     let t = Texts::of(query.language());
     let page = WalletPage {
         lang: query.language().code(),
@@ -277,7 +277,7 @@ fn unknown_code(query: &Query, headers: &HeaderMap, asked: bool) -> Response {
 }
 
 fn atm_page(
-    query: &Query,
+    query: &Pairs,
     headers: &HeaderMap,
     [entity, reference, amount]: [&str; 3],
     result: Option<AtmResult>,
@@ -312,27 +312,11 @@ fn shown(status: StatusCode, html: askama::Result<String>, asked: &HeaderMap) ->
     response
 }
 
-struct Query(Vec<(String, String)>);
-
-impl Query {
-    fn parse(text: &str) -> Self {
-        Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
-    }
-
-    fn value(&self, name: &str) -> &str {
-        self.0.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
-    }
-
-    fn language(&self) -> Language {
-        Language::from_code(self.value("lang")).unwrap_or(Language::Pt)
-    }
-}
-
-async fn form(app: &App, headers: &HeaderMap, body: Body) -> Result<Query, ApiError> {
+async fn form(app: &App, headers: &HeaderMap, body: Body) -> Result<Pairs, ApiError> {
     if is_foreign(app, headers) {
         return Err(ApiError::ForeignOrigin);
     }
-    Ok(Query(read_form(headers, body).await?))
+    read_form(headers, body).await
 }
 
 #[cfg(test)]

@@ -76,16 +76,14 @@ async fn order(
         return Err(ApiError::ForeignOrigin);
     }
     let form = read_form(&headers, body).await?;
-    let value = |name: &str| {
-        form.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value.as_str())
-    };
     let wrong =
         |field: &str, issue: Issue| ApiError::InvalidBody(vec![FieldFault::new(field, issue)]);
-    let key = PublishableKey::parse(value("key").trim()).ok_or(ApiError::ApplicationNotFound)?;
+    let key =
+        PublishableKey::parse(form.value("key").trim()).ok_or(ApiError::ApplicationNotFound)?;
     let known = app.directory.known();
     let application =
         known.application(key.application_uuid()).cloned().ok_or(ApiError::ApplicationNotFound)?;
-    let amount = value("amount").parse().map_err(|_| wrong("amount", Issue::NotAnInteger))?;
+    let amount = form.value("amount").parse().map_err(|_| wrong("amount", Issue::NotAnInteger))?;
     let amount = Kwanza::parse(amount).map_err(|issue| wrong("amount", issue.into()))?;
     let own = own_origin(&app, &headers).unwrap_or_default();
     let info = serde_json::json!({

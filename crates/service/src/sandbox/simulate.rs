@@ -8,7 +8,7 @@ use crate::app::App;
 use jiff::SignedDuration;
 
 use crate::domain::{
-    About, Actor, ApplicationUuid, Author, CancelReason, ExternalTransactionId, Notice, Order,
+    About, ApplicationUuid, Author, CancelReason, ExternalTransactionId, Notice, Order,
     PaymentAttempt, PhoneNumber, Reason, ReferenceNumber, Word,
 };
 use crate::http::{
@@ -92,7 +92,7 @@ pub(crate) async fn act(
         return Ok(());
     }
     let reference = order.reference_number.clone();
-    let payer = Author { actor: Actor::Payer, request_id: request_id.clone() };
+    let payer = Author::payer(&request_id);
     match outcome {
         SimulatedOutcome::Confirm => {
             // For an attempt in flight this is its answer; else the order is paid directly.

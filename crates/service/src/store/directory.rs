@@ -20,7 +20,7 @@ impl Store {
                       where not exists (select 1 from applications where uuid = ?5)
                       on conflict do nothing";
         let given = values![&*new.name, client, new.secret_hash, new.at, application.uuid.as_str()];
-        let by = Author::command_line();
+        let by = Author::command_line(None);
         let mut statements = vec![
             Statement::new(insert, given),
             audited(new.at, &by, "partner.create", client, None, ""),
@@ -144,7 +144,7 @@ fn creation(new: &NewApplication) -> [Statement; 3] {
         pending_event,
         new.at,
     ];
-    let by = Author::command_line();
+    let by = Author::command_line(None);
     [
         Statement::new(insert, given),
         raise_version(),

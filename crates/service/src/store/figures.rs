@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::looking::Scope;
-use super::outbox::lowest_id;
 use super::portable::{Cells, Statement, Value, values};
 use super::{Engine, Result, Store, engine, time};
-use crate::domain::{ApplicationId, ReferenceNumber};
+use crate::domain::{ApplicationId, EventId, ReferenceNumber};
 
 /// One hour of one application, or of all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,7 +102,7 @@ impl Store {
                        select created_at_ms from (select created_at_ms from outbox
                            where id >= ?2 order by id limit 1) as first_event
                    ) as news";
-        let values = values![ReferenceNumber::lowest_at(at), lowest_id(at)];
+        let values = values![ReferenceNumber::lowest_at(at), EventId::lowest_at(at)];
         Ok(self.select_one(Statement::new(sql, values), Cells::maybe_time).await?.flatten())
     }
 
@@ -132,7 +131,7 @@ impl Store {
     ) -> Result<()> {
         let end = begin.saturating_add(PART).unwrap_or(Timestamp::MAX);
         let orders = values![ReferenceNumber::lowest_at(begin), ReferenceNumber::lowest_at(end)];
-        let events = values![lowest_id(begin), lowest_id(end)];
+        let events = values![EventId::lowest_at(begin), EventId::lowest_at(end)];
         self.count(counted, CREATED, &orders, |figures, cells| {
             (figures.orders, figures.amount) = (cells.integer()?, cells.integer()?);
             Ok(())

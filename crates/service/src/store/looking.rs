@@ -110,7 +110,7 @@ pub struct DestinationLine {
 
 /// An attempt of the last ones.
 #[derive(Clone, Debug)]
-pub struct RecentAttempt {
+pub struct RecentDelivery {
     pub application: ApplicationId,
     pub origin: String,
     pub http_status: Option<i64>,
@@ -248,11 +248,11 @@ impl Store {
 
     /// Attempts of the newest events. Joined in this order: SQLite would read all attempts to look for
     /// their events.
-    pub async fn recent_attempts(
+    pub async fn recent_deliveries(
         &self,
         scope: &Scope,
         events: usize,
-    ) -> Result<Vec<RecentAttempt>> {
+    ) -> Result<Vec<RecentDelivery>> {
         let mut recent = Vec::new();
         for application in scope.parts() {
             let mut values = values![as_limit(events)];
@@ -264,7 +264,7 @@ impl Store {
                  cross join delivery_attempts a where a.event_id = e.id"
             );
             let read = |cells: &mut Cells| {
-                Ok(RecentAttempt {
+                Ok(RecentDelivery {
                     application: ApplicationId(cells.integer()?),
                     origin: cells.text()?,
                     http_status: cells.maybe_integer()?,

@@ -40,12 +40,12 @@ pub use exceptions::{ExceptionFilter, ExceptionRecord, Resolved};
 pub use figures::Figures;
 pub use inspect::{Inspection, inspect};
 pub use looking::{
-    Attention, DestinationLine, EventKind, EventLine, OrderFilter, OrderLine, Page, RecentAttempt,
+    Attention, DestinationLine, EventKind, EventLine, OrderFilter, OrderLine, Page, RecentDelivery,
     Scope,
 };
 pub use outbox::{
-    Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage,
-    LEASE_MS, LaneDue, LeaseToken, OutboxStats, Recorded, Verdict, Want,
+    Claimed, DeliveryAttempt, DeliveryRecord, EventFilter, EventRecord, EventState, Feed, FeedPage,
+    LEASE_MS, LaneDue, LeaseToken, Recorded, Verdict, Want,
 };
 pub use paying::{
     Due, DueWork, NewAttempt, Receipt, Received, Reception, Started, Stepped, Unreceived,

@@ -124,7 +124,7 @@ impl Verdict {
 
 /// What came of sending a claimed event.
 #[derive(Clone, Debug)]
-pub struct Attempt {
+pub struct DeliveryAttempt {
     pub event: EventId,
     pub lease: LeaseToken,
     pub number: u32,
@@ -165,7 +165,7 @@ pub struct EventRecord {
 
 /// An attempt for those who look.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AttemptRecord {
+pub struct DeliveryRecord {
     pub number: u32,
     pub at: Timestamp,
     pub latency_ms: i64,
@@ -231,12 +231,6 @@ impl Feed {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OutboxStats {
-    pub queued: i64,
-    pub oldest_created_at_ms: Option<i64>,
-}
-
 impl Store {
     /// Lanes with queued events, after the given one, in their order.
     pub async fn lanes(&self, after: Option<Lane>, limit: usize) -> Result<Vec<LaneDue>> {
@@ -249,7 +243,7 @@ impl Store {
     }
 
     /// Notes attempts and, where the lease still holds, moves the events on.
-    pub async fn record(&self, attempts: Vec<Attempt>) -> Result<Vec<Recorded>> {
+    pub async fn record(&self, attempts: Vec<DeliveryAttempt>) -> Result<Vec<Recorded>> {
         engine!(self.record(attempts))
     }
 
@@ -263,8 +257,8 @@ impl Store {
         engine!(self.events(filter, limit))
     }
 
-    pub async fn attempts_of(&self, event: &EventId) -> Result<Vec<AttemptRecord>> {
-        engine!(self.attempts_of(event))
+    pub async fn deliveries_of(&self, event: &EventId) -> Result<Vec<DeliveryRecord>> {
+        engine!(self.deliveries_of(event))
     }
 
     /// Queues events anew that have ended, and makes waiting ones due; how many. The latest event
@@ -294,10 +288,6 @@ impl Store {
     /// A partner's own events, oldest first.
     pub async fn feed(&self, page: FeedPage) -> Result<Feed> {
         engine!(self.feed(page))
-    }
-
-    pub async fn outbox_stats(&self) -> Result<OutboxStats> {
-        engine!(self.outbox_stats())
     }
 }
 
@@ -340,16 +330,12 @@ impl EventFilter {
 
     /// Event ids begin with their time, so a range of times is a range of ids.
     pub(super) fn first_id(&self) -> String {
-        self.since.map_or_else(String::new, lowest_id)
+        self.since.map_or_else(String::new, |at| EventId::lowest_at(at).into())
     }
 
     pub(super) fn end_id(&self) -> String {
-        self.until.map_or_else(|| "evt_~".to_owned(), lowest_id)
+        self.until.map_or_else(|| "evt_~".to_owned(), |at| EventId::lowest_at(at).into())
     }
-}
-
-pub(super) fn lowest_id(at: Timestamp) -> String {
-    EventId::assign(at, [0; 10]).as_str().to_owned()
 }
 
 /// The columns of an event, in the order every `select` names them.
@@ -429,7 +415,7 @@ pub(super) fn lane_due(application_id: i64, origin: String, due_at_ms: i64) -> R
     Ok(LaneDue { lane, due_at: time(due_at_ms)? })
 }
 
-pub(super) struct AttemptRow {
+pub(super) struct DeliveryRow {
     pub attempt: i64,
     pub at_ms: i64,
     pub http_status: Option<i64>,
@@ -438,10 +424,10 @@ pub(super) struct AttemptRow {
     pub answer_start: Option<Vec<u8>>,
 }
 
-impl AttemptRow {
-    pub(super) fn read(self) -> Result<AttemptRecord> {
+impl DeliveryRow {
+    pub(super) fn read(self) -> Result<DeliveryRecord> {
         let corrupt = |_| StoreError::Corrupt(format!("attempt {}", self.attempt));
-        Ok(AttemptRecord {
+        Ok(DeliveryRecord {
             number: u32::try_from(self.attempt).map_err(corrupt)?,
             at: time(self.at_ms)?,
             latency_ms: self.latency_ms,

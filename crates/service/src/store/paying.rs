@@ -14,8 +14,6 @@ use crate::domain::{
 #[derive(Clone, Debug)]
 pub struct NewAttempt {
     pub attempt: PaymentAttempt,
-    /// The bank reference to keep for it.
-    pub reserve: Option<BankReference>,
     pub request_id: String,
 }
 

@@ -4,6 +4,8 @@
 use super::{Engine, Result, Store, StoreError, engine, time};
 use jiff::Timestamp;
 
+use crate::domain::EventId;
+
 /// What goes into a statement or comes out of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
@@ -28,6 +30,12 @@ impl From<&str> for Value {
 impl From<String> for Value {
     fn from(value: String) -> Self {
         Self::Text(value)
+    }
+}
+
+impl From<EventId> for Value {
+    fn from(id: EventId) -> Self {
+        Self::Text(id.into())
     }
 }
 

@@ -2,11 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::outbox::lowest_id;
 use super::portable::{Cells, Statement, values};
 use super::records::read_reference;
 use super::{Result, Store};
-use crate::domain::{Centimos, Notice, ReferenceNumber};
+use crate::domain::{Centimos, EventId, Notice, ReferenceNumber};
 
 /// A day of a large merchant is read in parts, each well within the time a statement may take.
 const PART: SignedDuration = SignedDuration::from_hours(1);
@@ -46,7 +45,7 @@ impl Store {
         let (mut at, mut found) = (from, Vec::new());
         while at < until {
             let end = at.saturating_add(PART).unwrap_or(until).min(until);
-            let given = values![lowest_id(at), lowest_id(end), rail];
+            let given = values![EventId::lowest_at(at), EventId::lowest_at(end), rail];
             found.extend(self.select(Statement::new(sql, given), read).await?);
             at = end;
         }

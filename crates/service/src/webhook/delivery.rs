@@ -10,13 +10,13 @@ use super::sender::{Failure, Outcome, Sender};
 use super::signature::signature_headers;
 use crate::app::{App, caught};
 use crate::domain::{ApplicationId, Chaos, EventId, Lane, Retry, next_retry};
-use crate::store::{Attempt, Claimed, LeaseToken, Verdict};
+use crate::store::{Claimed, DeliveryAttempt, LeaseToken, Verdict};
 
 /// An attempt that is over, and what the store must know of it.
 pub(super) struct Delivery {
     pub lane: Lane,
     pub sign: Sign,
-    pub attempt: Attempt,
+    pub attempt: DeliveryAttempt,
     /// What chaos sends after it.
     pub follow_up: Option<(Chaos, Claimed)>,
 }
@@ -68,7 +68,7 @@ pub(super) async fn deliver(
         tracing::warn!(event = id.as_str(), "a webhook was tried to the end of its schedule");
     }
     let refused_again = failures > 0 && outcome.http_status.is_some_and(is_refusal);
-    let attempt = Attempt {
+    let attempt = DeliveryAttempt {
         event: id,
         lease,
         number,

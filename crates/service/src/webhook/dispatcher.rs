@@ -14,7 +14,7 @@ use super::lanes::{Lanes, Returned};
 use super::sender::{Sender, SenderError};
 use crate::app::App;
 use crate::domain::Lane;
-use crate::store::{Attempt, Claimed, LaneDue, LeaseToken, Recorded, StoreError, Want};
+use crate::store::{Claimed, DeliveryAttempt, LaneDue, LeaseToken, Recorded, StoreError, Want};
 
 /// How often the outbox is looked through for events nobody rang for: retries that fell due,
 /// events of other nodes, replays.
@@ -36,7 +36,7 @@ pub struct Dispatcher {
     /// Nothing new is claimed any more.
     stopping: bool,
     recording: bool,
-    to_record: Vec<(Lane, Attempt)>,
+    to_record: Vec<(Lane, DeliveryAttempt)>,
     /// When the first of them has waited long enough.
     record_by: tokio::time::Instant,
     looked_to: Option<Lane>,
@@ -56,7 +56,7 @@ enum Done {
     Delivered(Box<Delivery>),
     FollowedUp,
     Recorded {
-        attempts: Vec<(Lane, Attempt)>,
+        attempts: Vec<(Lane, DeliveryAttempt)>,
         outcome: Result<Vec<Recorded>, StoreError>,
     },
     /// Each lane, and whether some were not due yet.
@@ -326,7 +326,7 @@ impl Dispatcher {
         }
     }
 
-    fn recorded(&mut self, attempts: Vec<(Lane, Attempt)>, outcome: &[Recorded]) {
+    fn recorded(&mut self, attempts: Vec<(Lane, DeliveryAttempt)>, outcome: &[Recorded]) {
         for ((lane, attempt), recorded) in attempts.into_iter().zip(outcome) {
             match recorded {
                 Recorded::Done => {}

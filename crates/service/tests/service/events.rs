@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Answer, Receiver, TestDatabase, TestService, application, on_both_engines, patiently,
+    waiting_events,
 };
 
 on_both_engines! {
@@ -62,7 +63,7 @@ fn orders(page: &Value) -> Vec<&str> {
 /// Waits until nothing is on its way any more.
 async fn quiet(service: &TestService) {
     patiently(async {
-        while service.app.store.outbox_stats().await.unwrap().queued > 0 {
+        while waiting_events(&service.app.store).await > 0 {
             tokio::task::yield_now().await;
         }
     })

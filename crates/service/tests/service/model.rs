@@ -81,7 +81,7 @@ impl Model {
         let closed = self.settled.is_some() || self.cancel_waits || self.closing;
         let live = self.attempts.contains(&(method, AttemptState::Issued));
         let tried = self.attempts.iter().filter(|(m, _)| *m == method).count();
-        if closed || self.is_unsettled() || live || tried >= ATTEMPTS_MAX {
+        if closed || self.is_unsettled() || live || tried >= TRIES_PER_METHOD_MAX {
             return;
         }
         let state = match method {

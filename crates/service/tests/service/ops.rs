@@ -49,6 +49,9 @@ async fn health_and_metrics_tell_what_happened(database: TestDatabase) {
         "svc_tokens_issued_total 1",
         r#"svc_http_requests_total{route="/svcpartner/createPaymentOrder",status="2xx"} 1"#,
         "svc_outbox_depth 0",
+        "svc_exceptions_open 0",
+        "svc_webhooks_exhausted 0",
+        "svc_payments_unanswered 0",
         "svc_store_batch_size_count",
     ] {
         assert!(metrics.text.contains(line), "{line} is missing in:\n{}", metrics.text);

@@ -139,8 +139,8 @@ fn want(application: i64, most: usize, by_ms: i64) -> Want {
     Want { lane: lane(application), most, due_by: at(by_ms) }
 }
 
-fn attempt(event: &Claimed, lease: &LeaseToken, verdict: Verdict) -> Attempt {
-    Attempt {
+fn attempt(event: &Claimed, lease: &LeaseToken, verdict: Verdict) -> DeliveryAttempt {
+    DeliveryAttempt {
         event: event.id.clone(),
         lease: lease.clone(),
         number: event.attempt,

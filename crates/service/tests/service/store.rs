@@ -29,7 +29,6 @@ on_both_engines! {
     a_database_belongs_to_one_environment,
     a_payment_is_entered_once_among_the_exceptions,
     a_wrong_amount_for_an_order_that_ended_meanwhile_holds_nothing,
-    outbox_figures_count_what_waits,
     many_callers_at_once_are_all_answered,
 }
 
@@ -284,7 +283,7 @@ fn rotation(byte: u8) -> Rotation {
         secret: vec![byte; 32],
         previous_until: at(0) + SignedDuration::from_hours(1),
         at: at(0),
-        by: Author::command_line(),
+        by: Author::command_line(None),
     }
 }
 
@@ -309,7 +308,7 @@ async fn rotation_keeps_the_previous_secret_and_raises_the_epoch(database: TestD
     store.rotate_partner_secret(&client, rotation(9)).await.unwrap();
     store.rotate_webhook_secret("uuid-a", webhook_rotation(8, 0)).await.unwrap();
     store
-        .set_partner_state(&client, PartnerState::Disabled, at(1), &Author::command_line())
+        .set_partner_state(&client, PartnerState::Disabled, at(1), &Author::command_line(None))
         .await
         .unwrap();
     let directory = store.directory().await.unwrap();
@@ -356,7 +355,7 @@ async fn every_change_of_the_directory_raises_its_version_and_is_audited(databas
     store.rotate_partner_secret(&client, rotation(9)).await.unwrap();
     versions.push(store.directory_version().await.unwrap());
     store
-        .set_partner_state(&client, PartnerState::Disabled, at(1), &Author::command_line())
+        .set_partner_state(&client, PartnerState::Disabled, at(1), &Author::command_line(None))
         .await
         .unwrap();
     versions.push(store.directory_version().await.unwrap());
@@ -449,17 +448,6 @@ async fn a_wrong_amount_for_an_order_that_ended_meanwhile_holds_nothing(database
         };
         assert_eq!(store.receive(wrong).await.unwrap(), Ok(Received::Exception(kind)), "{id}");
     }
-}
-
-async fn outbox_figures_count_what_waits(database: TestDatabase) {
-    let store = database.store().await;
-    assert_eq!(store.outbox_stats().await.unwrap(), OutboxStats::default());
-    let order = created(&store, new_order(1, "order_1")).await;
-    let change = confirm(&order);
-    let created_at_ms = change.event.at.as_millisecond();
-    store.commit(change).await.unwrap();
-    let stats = store.outbox_stats().await.unwrap();
-    assert_eq!(stats, OutboxStats { queued: 1, oldest_created_at_ms: Some(created_at_ms) });
 }
 
 async fn many_callers_at_once_are_all_answered(database: TestDatabase) {

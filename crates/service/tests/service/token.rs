@@ -91,7 +91,7 @@ async fn unknown_wrong_and_disabled_clients_get_the_same_answer(database: TestDa
             &disabled.client_id,
             PartnerState::Disabled,
             now,
-            &Author::command_line(),
+            &Author::command_line(None),
         )
         .await
         .unwrap();
@@ -117,7 +117,7 @@ async fn disabling_a_partner_kills_its_tokens_and_enabling_does_not_revive_them(
     let token = service.token(&service.partner).await;
     let client = &service.partner.client_id;
     store
-        .set_partner_state(client, PartnerState::Disabled, now, &Author::command_line())
+        .set_partner_state(client, PartnerState::Disabled, now, &Author::command_line(None))
         .await
         .unwrap();
     service.app.directory.refresh(store).await.unwrap();
@@ -125,7 +125,7 @@ async fn disabling_a_partner_kills_its_tokens_and_enabling_does_not_revive_them(
     assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
     assert_eq!(refused.json()["error"], "invalid_token");
     store
-        .set_partner_state(client, PartnerState::Active, now, &Author::command_line())
+        .set_partner_state(client, PartnerState::Active, now, &Author::command_line(None))
         .await
         .unwrap();
     let still = service.create(&token, &service.order("order_1")).await;
@@ -139,7 +139,7 @@ async fn rotation_kills_tokens_and_keeps_the_old_secret_for_its_overlap(database
     let mut service = TestService::start(database).await;
     let token = service.token(&service.partner).await;
     let client = service.partner.client_id.clone();
-    let by = Author::command_line();
+    let by = Author::command_line(None);
     let rotate = |overlap| credentials::rotate_client_secret(&service.app, &client, overlap, &by);
     let second = rotate(SignedDuration::from_hours(1)).await.unwrap();
     // The old secret still gets tokens, the new one does at once, the old token does not work.

@@ -27,6 +27,9 @@ pub(in crate::store) async fn inspect_postgres(url: &str) -> Result<Inspection> 
         .map_err(Fault::from)?
         .get(0);
     let schema_version = version(&db).await?;
+    if schema_version.is_none() {
+        refuse_strangers(&db).await?;
+    }
     let setting = async |key: &str| match schema_version {
         None => Ok(None),
         Some(_) => one("select value from settings where key = $1", key).await,
@@ -41,6 +44,31 @@ pub(in crate::store) async fn inspect_postgres(url: &str) -> Result<Inspection> 
         durability,
         now: Timestamp::from_millisecond(now_ms).ok(),
     })
+}
+
+/// A database of something else is left as it is.
+pub(super) async fn refuse_strangers(db: &Client) -> Result<()> {
+    let sql = "select exists (select from pg_tables where schemaname = current_schema())";
+    if !db.query_one(sql, &[]).await.map_err(Fault::from)?.get::<_, bool>(0) {
+        return Ok(());
+    }
+    Err(StoreError::Refused(format!(
+        "the database {} holds tables of something else: make one for this service, or name it with --database",
+        name(db).await?
+    )))
+}
+
+/// Only what a service may begin with makes tables: elsewhere a typing error would make them somewhere.
+pub(super) async fn missing(db: &Client) -> Result<StoreError> {
+    Ok(StoreError::Refused(format!(
+        "there are no tables in the database {}; if that is the right one, run svc migrate first, else \
+         name it with --database",
+        name(db).await?
+    )))
+}
+
+async fn name(db: &Client) -> Result<String> {
+    Ok(db.query_one("select current_database()", &[]).await.map_err(Fault::from)?.get(0))
 }
 
 pub(super) async fn version(db: &Client) -> Result<Option<i64>> {

@@ -35,6 +35,8 @@ mod migrations {
 /// Few writers make large batches: each commit then carries more orders.
 const WRITERS: usize = 2;
 const READERS: usize = 2;
+/// Nobody waits for these.
+const DEADLINE_WRITERS: usize = 1;
 const STATEMENT_TIMEOUT_MS: u32 = 3_000;
 /// For a whole call, whatever it waits for.
 const CALL_TIMEOUT: Duration = Duration::from_secs(8);
@@ -60,14 +62,14 @@ impl Postgres {
         let mut client = pool.get().await.map_err(|fault| {
             StoreError::Refused(format!("cannot connect to PostgreSQL: {}", reason(&fault)))
         })?;
-        migrate(&mut client).await?;
+        migrate(&mut client, options.create).await?;
         let (size, noop) = (&options.batch_size, metrics::Histogram::noop());
         Ok(Self {
             creates: Batched::spawn(&pool, WRITERS, options.batch_max, size),
             settlements: Batched::spawn(&pool, WRITERS, options.batch_max, size),
             lookups: Batched::spawn(&pool, READERS, options.batch_max, &noop),
             dossiers: Batched::spawn(&pool, READERS, options.batch_max, &noop),
-            deadlines: Batched::spawn(&pool, 1, options.batch_max, size),
+            deadlines: Batched::spawn(&pool, DEADLINE_WRITERS, options.batch_max, size),
             pool,
             lookers: Semaphore::new(LOOKERS),
         })
@@ -208,20 +210,20 @@ fn chain(fault: &tokio_postgres::Error) -> String {
 }
 
 /// Nodes may start together: one migrates, the others wait and find the work done.
-async fn migrate(client: &mut Client) -> Result<()> {
+async fn migrate(client: &mut Client, create: bool) -> Result<()> {
     client
         .batch_execute(&format!(
             "set statement_timeout = 0; select pg_advisory_lock({MIGRATION_LOCK})"
         ))
         .await
         .map_err(Fault::from)?;
-    let outcome = match refuse_newer(inspect::version(client).await?, schema_latest()) {
+    let outcome = match may_migrate(client, create).await {
         Ok(()) => migrations::migrations::runner()
             .run_async(&mut ***client)
             .await
             .map(drop)
-            .map_err(|fault| not_migrated(&fault.to_string())),
-        newer => newer,
+            .map_err(|fault| not_migrated(&cause(&fault))),
+        refused => refused,
     };
     client
         .batch_execute(&format!(
@@ -230,6 +232,23 @@ async fn migrate(client: &mut Client) -> Result<()> {
         .await
         .map_err(Fault::from)?;
     outcome
+}
+
+async fn may_migrate(db: &Client, create: bool) -> Result<()> {
+    let version = inspect::version(db).await?;
+    if version.is_none() {
+        inspect::refuse_strangers(db).await?;
+        if !create {
+            return Err(inspect::missing(db).await?);
+        }
+    }
+    refuse_newer(version, schema_latest())
+}
+
+/// What the server said, where it said something.
+fn cause(fault: &refinery::Error) -> String {
+    let server = std::error::Error::source(fault).and_then(|cause| cause.downcast_ref());
+    server.map_or_else(|| fault.to_string(), chain)
 }
 
 fn schema_latest() -> i64 {

@@ -1,4 +1,4 @@
-//! Orders and their history on PostgreSQL, many callers in one statement.
+//! Orders on PostgreSQL: created and found, many callers in one statement.
 
 use std::collections::HashMap;
 

@@ -10,12 +10,12 @@ use super::batch::{Batch, column, run_until_told};
 use super::{Fault, Postgres, portable};
 use crate::domain::{ApplicationId, Event, EventId, Lane, NewOrder, ReferenceNumber};
 use crate::store::outbox::{
-    AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, REPLAYED_AT_ONCE,
+    CLAIM_COLUMNS, ClaimRow, DeliveryRow, EVENT_COLUMNS, EventRow, LEASE_MS, REPLAYED_AT_ONCE,
     ReplayNote, SCANNED_MAX, Stretch, as_limit, in_force, lane_due,
 };
 use crate::store::{
-    Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage, LaneDue,
-    LeaseToken, OutboxStats, Recorded, Result, Want,
+    Claimed, DeliveryAttempt, DeliveryRecord, EventFilter, EventRecord, EventState, Feed, FeedPage,
+    LaneDue, LeaseToken, Recorded, Result, Want,
 };
 
 /// Leases run on the database's time: the clocks of two nodes differ, and a sandbox moves its own.
@@ -113,7 +113,10 @@ impl Postgres {
         rows.iter().map(|row| claim_row(row).read()).collect()
     }
 
-    pub(in crate::store) async fn record(&self, attempts: Vec<Attempt>) -> Result<Vec<Recorded>> {
+    pub(in crate::store) async fn record(
+        &self,
+        attempts: Vec<DeliveryAttempt>,
+    ) -> Result<Vec<Recorded>> {
         Ok(run_until_told::<Records>(&self.pool, &mut None, &attempts).await?)
     }
 
@@ -173,10 +176,10 @@ impl Postgres {
         rows.iter().map(|row| event_row(row).read()).collect()
     }
 
-    pub(in crate::store) async fn attempts_of(
+    pub(in crate::store) async fn deliveries_of(
         &self,
         event: &EventId,
-    ) -> Result<Vec<AttemptRecord>> {
+    ) -> Result<Vec<DeliveryRecord>> {
         let rows = self
             .client()
             .await?
@@ -187,7 +190,7 @@ impl Postgres {
             )
             .await
             .map_err(Fault::from)?;
-        let read = |row: &Row| AttemptRow {
+        let read = |row: &Row| DeliveryRow {
             attempt: row.get(0),
             at_ms: row.get(1),
             http_status: row.get(2),
@@ -271,25 +274,12 @@ impl Postgres {
         let events = rows.iter().map(|row| event_row(row).read()).collect::<Result<_>>()?;
         Ok(Feed::of(events, stretch, page.limit, unseen_for))
     }
-
-    pub(in crate::store) async fn outbox_stats(&self) -> Result<OutboxStats> {
-        let row = self
-            .client()
-            .await?
-            .query_one(
-                "select count(*), min(created_at_ms) from outbox where state = 'queued'",
-                &[],
-            )
-            .await
-            .map_err(Fault::from)?;
-        Ok(OutboxStats { queued: row.get(0), oldest_created_at_ms: row.get(1) })
-    }
 }
 
 pub(super) struct Records;
 
 impl Batch for Records {
-    type Item = Attempt;
+    type Item = DeliveryAttempt;
     type Answer = Recorded;
 
     /// Rows are locked in the order of their ids, so that two batches cannot wait for each other;
@@ -298,7 +288,7 @@ impl Batch for Records {
     /// A repeated try finds the lease gone and says so, which harms nobody.
     async fn run(
         db: &mut Client,
-        attempts: &[Attempt],
+        attempts: &[DeliveryAttempt],
     ) -> std::result::Result<Vec<Recorded>, Fault> {
         let record = db
             .prepare_cached(
@@ -349,7 +339,7 @@ impl Batch for Records {
             )
             .await?;
         let held: HashMap<&str, bool> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
-        let recorded = |attempt: &Attempt| match held.get(attempt.event.as_str()) {
+        let recorded = |attempt: &DeliveryAttempt| match held.get(attempt.event.as_str()) {
             Some(false) => Recorded::Done,
             Some(true) => Recorded::Superseded,
             None => Recorded::LeaseLost,

@@ -8,8 +8,8 @@ use super::batch::column;
 use super::outbox::insert_event;
 use super::{Fault, Postgres};
 use crate::domain::{
-    ATTEMPTS_MAX, About, AttemptId, AttemptState, BankReference, CancelReason, Change, Instrument,
-    OrderLives, PaymentMethod, Reason, ReferenceNumber, Stamp, Step,
+    About, AttemptId, AttemptState, BankReference, CancelReason, Change, Instrument, OrderLives,
+    PaymentMethod, Reason, ReferenceNumber, Stamp, Step, TRIES_PER_METHOD_MAX,
 };
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
@@ -140,11 +140,11 @@ async fn start(db: &impl GenericClient, new: &NewAttempt) -> Told<Started> {
                  where a.reference_number = o.reference_number and a.method = $2) < $4"
     );
     let (method, at_ms) = (attempt.instrument.method().code(), attempt.created_at.as_millisecond());
-    let given: [&Param<'_>; 4] = [&reference, &method, &at_ms, &as_limit(ATTEMPTS_MAX)];
+    let given: [&Param<'_>; 4] = [&reference, &method, &at_ms, &as_limit(TRIES_PER_METHOD_MAX)];
     if one(db, &free, &given).await?.is_none() {
         return Ok(Started::Lost);
     }
-    if let Some(bank) = &new.reserve
+    if let Instrument::Reference(Some(bank)) = &attempt.instrument
         && !reserve(db, bank, &attempt.id, attempt.created_at).await?
     {
         return Ok(Started::ReferenceTaken);

@@ -43,9 +43,14 @@ pub(in crate::store) fn restore_sqlite(
     if !from.is_file() {
         return Err(StoreError::Refused(format!("there is no copy at {}", from.display())));
     }
+    // What is there may be damaged, and then says nothing.
+    let replaced = connect(database, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        .and_then(|replaced| environment_of(&replaced))
+        .unwrap_or_default();
+    let wanted = environment.map(|given| given.as_str().to_owned()).or(replaced);
     let mut kept = None;
     whole_copy(from, database, |partial| {
-        may_serve(&connect(partial, OpenFlags::SQLITE_OPEN_READ_ONLY)?, from, environment)?;
+        may_serve(&connect(partial, OpenFlags::SQLITE_OPEN_READ_ONLY)?, from, wanted.as_deref())?;
         end_access(&connect(partial, OpenFlags::SQLITE_OPEN_READ_WRITE)?)?;
         give_to_owner(partial, database);
         kept = keep_old(database)?;
@@ -61,25 +66,24 @@ pub(in crate::store) fn restore_sqlite(
 }
 
 /// Whether a service could start from this copy.
-fn may_serve(copy: &Connection, from: &Path, wanted: Option<Environment>) -> Result<()> {
+fn may_serve(copy: &Connection, from: &Path, wanted: Option<&str>) -> Result<()> {
     refuse_strangers(copy, from)?;
     let version = inspect::version(copy)?;
     if version.is_none() {
         return Err(StoreError::Refused(format!("{} is an empty database", from.display())));
     }
     refuse_newer(version, schema_latest())?;
-    let sql = "select value from settings where key = 'environment'";
-    let stored: Option<String> = row(copy, sql, [], |row| row.get(0))?;
-    match (wanted, stored) {
-        (Some(wanted), Some(stored)) if wanted.as_str() != stored => {
-            Err(StoreError::Refused(format!(
-                "{} is of a {stored} service, the settings say {}",
-                from.display(),
-                wanted.as_str()
-            )))
-        }
+    match (wanted, environment_of(copy)?) {
+        (Some(wanted), Some(stored)) if wanted != stored => Err(StoreError::Refused(format!(
+            "{} is of a {stored} service, not of a {wanted} one: say --environment {stored} if that is meant",
+            from.display(),
+        ))),
         _ => Ok(()),
     }
+}
+
+fn environment_of(db: &Connection) -> Result<Option<String>> {
+    row(db, "select value from settings where key = 'environment'", [], |row| row.get(0))
 }
 
 /// Who was let in when the copy was made may have been shut out since: everybody proves anew who they are.

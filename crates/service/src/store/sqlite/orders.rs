@@ -1,4 +1,4 @@
-//! Orders and their history on SQLite.
+//! Orders on SQLite: created and found.
 
 use std::sync::{Arc, LazyLock};
 

@@ -7,13 +7,13 @@ use rusqlite::{Connection, Row, params, params_from_iter};
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{ApplicationId, Event, EventId, Lane, ReferenceNumber};
 use crate::store::outbox::{
-    AttemptRow, CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, REPLAYED_AT_ONCE,
+    CLAIM_COLUMNS, ClaimRow, DeliveryRow, EVENT_COLUMNS, EventRow, LEASE_MS, REPLAYED_AT_ONCE,
     ReplayNote, SCANNED_MAX, Stretch, as_limit, in_force, lane_due,
 };
 use crate::store::portable::Statement;
 use crate::store::{
-    Attempt, AttemptRecord, Claimed, EventFilter, EventRecord, EventState, Feed, FeedPage, LaneDue,
-    LeaseToken, OutboxStats, Recorded, Result, Want,
+    Claimed, DeliveryAttempt, DeliveryRecord, EventFilter, EventRecord, EventState, Feed, FeedPage,
+    LaneDue, LeaseToken, Recorded, Result, Want,
 };
 
 /// Leases run on real time, which the service's clock may have left.
@@ -45,7 +45,10 @@ impl Sqlite {
             .await
     }
 
-    pub(in crate::store) async fn record(&self, attempts: Vec<Attempt>) -> Result<Vec<Recorded>> {
+    pub(in crate::store) async fn record(
+        &self,
+        attempts: Vec<DeliveryAttempt>,
+    ) -> Result<Vec<Recorded>> {
         self.writer
             .run_compound(move |db| attempts.iter().map(|attempt| record(db, attempt)).collect())
             .await
@@ -85,15 +88,15 @@ impl Sqlite {
             .await
     }
 
-    pub(in crate::store) async fn attempts_of(
+    pub(in crate::store) async fn deliveries_of(
         &self,
         event: &EventId,
-    ) -> Result<Vec<AttemptRecord>> {
+    ) -> Result<Vec<DeliveryRecord>> {
         let event = event.clone();
         let sql = "select attempt, at_ms, http_status, latency_ms, error, answer_start
                    from delivery_attempts where event_id = ?1 order by attempt";
         let read = |row: &Row<'_>| {
-            Ok(AttemptRow {
+            Ok(DeliveryRow {
                 attempt: row.get(0)?,
                 at_ms: row.get(1)?,
                 http_status: row.get(2)?,
@@ -104,7 +107,7 @@ impl Sqlite {
         };
         self.reader
             .run(move |db| {
-                rows(db, sql, [event.as_str()], read)?.into_iter().map(AttemptRow::read).collect()
+                rows(db, sql, [event.as_str()], read)?.into_iter().map(DeliveryRow::read).collect()
             })
             .await
     }
@@ -144,15 +147,6 @@ impl Sqlite {
     pub(in crate::store) async fn feed(&self, page: FeedPage) -> Result<Feed> {
         let unseen_for = self.under_way.lasts();
         self.reader.run(move |db| feed(db, &page, unseen_for)).await
-    }
-
-    pub(in crate::store) async fn outbox_stats(&self) -> Result<OutboxStats> {
-        let sql = "select count(*), min(created_at_ms) from outbox indexed by outbox_lanes
-                   where state = 'queued'";
-        let read = |row: &Row<'_>| {
-            Ok(OutboxStats { queued: row.get(0)?, oldest_created_at_ms: row.get(1)? })
-        };
-        self.reader.run(move |db| Ok(row(db, sql, [], read)?.unwrap_or_default())).await
     }
 }
 
@@ -223,7 +217,7 @@ fn claim(db: &Connection, want: &Want, lease: &LeaseToken, into: &mut Vec<Claime
     Ok(())
 }
 
-fn record(db: &Connection, attempt: &Attempt) -> Result<Recorded> {
+fn record(db: &Connection, attempt: &DeliveryAttempt) -> Result<Recorded> {
     execute(
         db,
         "insert into delivery_attempts (event_id, attempt, at_ms, http_status, latency_ms, error,

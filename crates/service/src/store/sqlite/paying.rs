@@ -8,8 +8,8 @@ use rusqlite::{Connection, Row, params};
 use super::outbox::insert_event;
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{
-    ATTEMPTS_MAX, About, AttemptId, AttemptState, BankReference, CancelReason, Change, Dossier,
-    Instrument, OrderLives, PaymentMethod, ReferenceNumber, Stamp, Status, Step,
+    About, AttemptId, AttemptState, BankReference, CancelReason, Change, Dossier, Instrument,
+    OrderLives, PaymentMethod, ReferenceNumber, Stamp, Status, Step, TRIES_PER_METHOD_MAX,
 };
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
@@ -139,14 +139,14 @@ fn start(db: &Connection, new: &NewAttempt) -> Result<Started> {
             attempt.reference_number.as_str(),
             attempt.instrument.method().code(),
             attempt.created_at.as_millisecond(),
-            as_limit(ATTEMPTS_MAX),
+            as_limit(TRIES_PER_METHOD_MAX),
         ],
         |row| row.get(0),
     )?;
     if free.is_none() {
         return Ok(Started::Lost);
     }
-    if let Some(bank) = &new.reserve
+    if let Instrument::Reference(Some(bank)) = &attempt.instrument
         && !reserve(db, bank, &attempt.id, attempt.created_at)?
     {
         return Ok(Started::ReferenceTaken);

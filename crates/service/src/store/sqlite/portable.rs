@@ -119,7 +119,7 @@ mod tests {
                 store.event_lines(scope, kind, None, 50).await.unwrap();
             }
             store.waiting_destinations(scope, 50).await.unwrap();
-            store.recent_attempts(scope, 200).await.unwrap();
+            store.recent_deliveries(scope, 200).await.unwrap();
             let filter = ExceptionFilter { scope: scope.clone(), ..Default::default() };
             store.exceptions(filter, 50).await.unwrap();
             store.attention(scope).await.unwrap();

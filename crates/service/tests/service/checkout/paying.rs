@@ -3,7 +3,7 @@
 use hyper::{Method, StatusCode};
 use jiff::SignedDuration;
 use svc_service::domain::{
-    ATTEMPTS_MAX, About, Actor, AttemptState, Author, CancelReason, Notice, Word,
+    About, Actor, AttemptState, Author, CancelReason, Notice, TRIES_PER_METHOD_MAX, Word,
 };
 use svc_service::orders::{self};
 
@@ -247,7 +247,7 @@ async fn a_payer_who_cancels_while_money_moves_is_told_to_wait(database: TestDat
 async fn a_method_that_was_tried_too_often_is_no_longer_offered(database: TestDatabase) {
     let checkout = Checkout::start(database).await;
     let app = &checkout.service.app;
-    for _ in 0..ATTEMPTS_MAX {
+    for _ in 0..TRIES_PER_METHOD_MAX {
         let phone = checkout.page("&view=phone").await;
         assert!(phone.text.contains("data-screen=\"phone\""));
         checkout.pay(&session_of(&phone), "FPMCXEXPRSS", "&phone=900003000").await;

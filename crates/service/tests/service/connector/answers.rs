@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use svc_service::domain::*;
-use svc_service::orders::{self, AnswerError, Cancelling, Found};
+use svc_service::orders::{self, AnswerError, Answered, Cancelling, Found};
 use svc_service::store::{Attention, Received, Scope};
 
 use super::production;
@@ -33,17 +33,17 @@ async fn a_payment_nobody_tells_of_is_answered_by_an_operator(database: TestData
         paying.pass_s(80_000).await;
         assert_eq!(attention(&paying).await.unanswered, 0, "it is still being asked");
         let (by, reference) = (operator(), &order.reference_number);
-        let early = orders::answer(&paying.app, reference, found.clone(), &by, "hope").await;
-        assert!(matches!(early, Err(AnswerError::NotUnknown)), "{early:?}");
+        let told = |why: &str| Answered { attempt: None, found: found.clone(), why: why.into() };
+        let early = orders::answer(&paying.app, reference, told("hope"), &by).await;
+        assert!(matches!(early, Err(AnswerError::StillAsked)), "{early:?}");
         paying.pass_s(10_000).await;
         assert_eq!(paying.stands(&order).await, ("unknown", "PEN"));
         let needs = attention(&paying).await;
         let first = Some(order.reference_number.as_str());
         assert_eq!((needs.unanswered, needs.first_unanswered.as_deref()), (1, first));
         assert_eq!(paying.cancel(&order).await, Cancelling::Waits);
-        let answered = || {
-            orders::answer(&paying.app, reference, found.clone(), &by, "their statement of today")
-        };
+        let answered =
+            || orders::answer(&paying.app, reference, told("their statement of today"), &by);
         answered().await.unwrap();
         paying.run_due().await;
         assert_eq!(paying.stands(&order).await, expected, "{id}");
@@ -70,8 +70,8 @@ async fn what_a_rail_can_still_tell_is_not_answered_by_anybody(database: TestDat
     let order = paying.order("order_1", 15_000).await;
     paying.pay(&order, &push("923456789")).await;
     let reference = &order.reference_number;
-    let (by, found) = (operator(), Found::NotPaid);
-    let refused = orders::answer(&paying.app, reference, found, &by, "hope").await;
+    let hope = Answered { attempt: None, found: Found::NotPaid, why: "hope".into() };
+    let refused = orders::answer(&paying.app, reference, hope, &operator()).await;
     assert!(matches!(refused, Err(AnswerError::NotUnknown)), "{refused:?}");
     assert_eq!(paying.stands(&order).await, ("awaiting_payer", "PEN"));
 }

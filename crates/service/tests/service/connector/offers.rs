@@ -131,7 +131,7 @@ async fn a_rail_that_refuses_a_withdrawal_is_asked_whether_it_was_paid(database:
 
 async fn a_held_reference_is_withdrawn_when_an_operator_has_decided(database: TestDatabase) {
     let (paying, connector) = production(database).await;
-    let by = Author::command_line();
+    let by = Author::command_line(None);
     for (resolution, id) in [(Resolution::Refund, "order_1"), (Resolution::Accept, "order_2")] {
         let number = if id == "order_1" { "987654321" } else { "987654322" };
         let issued = json!({

@@ -131,10 +131,13 @@ async fn a_new_password_by_a_link_does_not_stand_for_the_phone(database: TestDat
     let olga = world.operator().await;
     let (seed, _) = turn_on(&world, &olga).await;
     let login = Login::parse("olga").unwrap();
-    let link =
-        console::invite_again(world.app(), &login, &svc_service::domain::Author::command_line())
-            .await
-            .unwrap();
+    let link = console::invite_again(
+        world.app(),
+        &login,
+        &svc_service::domain::Author::command_line(None),
+    )
+    .await
+    .unwrap();
     let form = "password=uma+senha+bastante+longa&again=uma+senha+bastante+longa";
     let answer = world.post_with(&[], link.path.expose_secret(), form).await;
     assert_eq!(answer.header("location"), Some("/console/sign-in"), "{}", answer.text);

@@ -24,7 +24,7 @@ async fn sealed(database: &TestDatabase) -> App {
     let config = Config::sandbox(([127, 0, 0, 1], 0).into());
     let app = App::open(config, &database.database()).await.unwrap();
     for number in 0..ROWS {
-        let by = Author { request_id: format!("req-{number}"), ..Author::command_line() };
+        let by = Author { request_id: format!("req-{number}"), ..Author::command_line(None) };
         let at = app.clock.now();
         let subject = format!("subject-{number}");
         app.store.note(at, &by, "test.note", &subject, "because").await.unwrap();
@@ -193,7 +193,7 @@ async fn rows_that_are_not_sealed_yet_are_counted(database: TestDatabase) {
     let app = sealed(&database).await;
     for _ in 0..3 {
         let at = app.clock.now();
-        app.store.note(at, &Author::command_line(), "test.note", "x", "").await.unwrap();
+        app.store.note(at, &Author::command_line(None), "test.note", "x", "").await.unwrap();
     }
     let verdict = audit::verify(&app, None).await.unwrap();
     assert_eq!((verdict.unsealed, verdict.faults), (3, vec![]));
@@ -222,7 +222,7 @@ async fn two_nodes_that_seal_at_once_leave_one_chain(database: TestDatabase) {
     let app = sealed(&database).await;
     for _ in 0..30 {
         let at = app.clock.now();
-        app.store.note(at, &Author::command_line(), "test.note", "x", "").await.unwrap();
+        app.store.note(at, &Author::command_line(None), "test.note", "x", "").await.unwrap();
     }
     let last = app.store.last_audit_id().await.unwrap();
     let seal = |app: App| async move { audit::seal_up_to(&app, last).await.unwrap() };

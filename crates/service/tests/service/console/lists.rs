@@ -159,7 +159,7 @@ async fn pages_of_events_and_of_the_history_hold_every_row_once(database: TestDa
         assert!(walk(&world, &ana, &target, events).await.is_empty(), "{state}");
     }
     for number in 0..110 {
-        let by = Author::command_line();
+        let by = Author::command_line(None);
         let subject = format!("subject-{}", number % 2);
         let at = world.app().clock.now();
         world.app().store.note(at, &by, "test.note", &subject, "").await.unwrap();

@@ -117,7 +117,7 @@ async fn of_two_who_change_a_password_at_once_one_knew_it(database: TestDatabase
     let (store, login) = (&world.app().store, Login::parse("olga").unwrap());
     // As both requests found it when they began.
     let found = store.person_by_login(&login).await.unwrap().unwrap();
-    let (at, by) = (world.app().clock.now(), Author::command_line());
+    let (at, by) = (world.app().clock.now(), Author::command_line(None));
     let change = |hash: &str| PersonChange::Password(hash.to_owned());
     assert!(store.change_own(&found, change("first"), at, &by).await.unwrap());
     assert!(!store.change_own(&found, change("second"), at, &by).await.unwrap());

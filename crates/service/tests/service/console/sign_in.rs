@@ -26,7 +26,7 @@ const SET: &str = "password=uma+senha+bastante+longa&again=uma+senha+bastante+lo
 /// Somebody invited: the path of their link.
 async fn invited(world: &World, login: &str) -> String {
     let login = Login::parse(login).unwrap();
-    let by = Author::command_line();
+    let by = Author::command_line(None);
     let invited = console::invite(world.app(), &login, None, Role::Owner, &by).await.unwrap();
     invited.path.expose_secret().to_owned()
 }
@@ -87,7 +87,8 @@ async fn a_new_link_takes_the_place_of_the_one_before(database: TestDatabase) {
     let world = World::start(database).await;
     let lost = invited(&world, "olga").await;
     let login = Login::parse("olga").unwrap();
-    let again = console::invite_again(world.app(), &login, &Author::command_line()).await.unwrap();
+    let again =
+        console::invite_again(world.app(), &login, &Author::command_line(None)).await.unwrap();
     assert_eq!(world.service.get(&lost).await.status, StatusCode::NOT_FOUND);
     assert_eq!(world.service.get(again.path.expose_secret()).await.status, StatusCode::OK);
     // A link of one kind is none of the other.
@@ -190,7 +191,7 @@ async fn after_signing_in_nobody_is_led_to_another_site(database: TestDatabase) 
 async fn a_demos_link_signs_in_and_production_knows_none(database: TestDatabase) {
     let service = TestService::start_production(database, "127.0.0.0/8").await;
     let login = Login::parse("olga").unwrap();
-    let by = Author::command_line();
+    let by = Author::command_line(None);
     let welcome = console::invite(&service.app, &login, None, Role::Owner, &by).await.unwrap();
     let link = console::entry(&service.app, &login, &by).await.unwrap();
     let answer = service.get(link.path.expose_secret()).await;

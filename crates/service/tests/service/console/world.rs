@@ -101,7 +101,7 @@ impl World {
     /// Somebody new with this role, without a password yet.
     pub(super) async fn person(&self, login: &str, of: Option<&Issued>, role: Role) -> i64 {
         let partner = of.map(|issued| self.partner_id(issued));
-        let by = Author::command_line();
+        let by = Author::command_line(None);
         let name = Login::parse(login).unwrap();
         console::invite(self.app(), &name, partner, role, &by).await.unwrap();
         self.app().store.person_by_login(&name).await.unwrap().unwrap().id
@@ -116,7 +116,7 @@ impl World {
     /// The same person with one more browser.
     pub(super) async fn enter_again(&self, login: &str) -> Visitor {
         let login = Login::parse(login).unwrap();
-        let link = console::entry(self.app(), &login, &Author::command_line()).await.unwrap();
+        let link = console::entry(self.app(), &login, &Author::command_line(None)).await.unwrap();
         let answer = self.service.get(link.path.expose_secret()).await;
         assert_eq!(answer.status, 303, "{}", answer.text);
         let id = self.app().store.person_by_login(&login).await.unwrap().unwrap().id;

@@ -148,8 +148,10 @@ async fn what_a_node_with_a_slow_clock_delivered_is_delivered(database: TestData
     let outbox = Outbox::open(database).await;
     let order = outbox.paid(1, "order_1", 10_000).await;
     let batch = outbox.claim_all(1).await;
-    let early =
-        Attempt { at: at(9_000), ..attempt(batch.only(), &batch.lease, Verdict::Delivered) };
+    let early = DeliveryAttempt {
+        at: at(9_000),
+        ..attempt(batch.only(), &batch.lease, Verdict::Delivered)
+    };
     assert_eq!(outbox.store.record(vec![early]).await.unwrap(), [Recorded::Done]);
     assert_eq!(outbox.event(&order).await.state, EventState::Delivered);
 }
@@ -170,7 +172,7 @@ async fn a_record_with_a_lost_lease_changes_nothing_but_is_noted(database: TestD
     let told = outbox.record(quick.only(), &quick.lease, Verdict::Delivered).await;
     assert_eq!(told, Recorded::Done);
     assert_eq!(outbox.event(&order).await.state, EventState::Delivered);
-    let attempts = outbox.store.attempts_of(&slow.only().id).await.unwrap();
+    let attempts = outbox.store.deliveries_of(&slow.only().id).await.unwrap();
     let numbers: Vec<_> = attempts.iter().map(|attempt| attempt.number).collect();
     assert_eq!(numbers, [1, 2]);
     assert_eq!((attempts[0].http_status, attempts[0].latency_ms), (Some(200), 12));
@@ -186,7 +188,7 @@ async fn a_lease_is_good_for_one_record(database: TestDatabase) {
     let told = outbox.record(batch.only(), &batch.lease, Verdict::RetryAt(at(0))).await;
     assert_eq!(told, Recorded::LeaseLost);
     assert_eq!(outbox.event(&order).await.state, EventState::Delivered);
-    let unknown = Attempt {
+    let unknown = DeliveryAttempt {
         event: EventId::assign(at(1), [9; 10]),
         ..attempt(batch.only(), &batch.lease, Verdict::Delivered)
     };
@@ -247,11 +249,8 @@ async fn lanes_are_listed_page_by_page_with_the_earliest_due_of_each(database: T
 
 async fn figures_count_what_waits_and_nothing_else(database: TestDatabase) {
     let outbox = Outbox::open(database).await;
-    let figures = |queued, oldest: Option<i64>| OutboxStats {
-        queued,
-        oldest_created_at_ms: oldest.map(|ms| at(ms).as_millisecond()),
-    };
-    assert_eq!(outbox.store.outbox_stats().await.unwrap(), figures(0, None));
+    let figures = async || outbox.store.attention(&Scope::Everything).await.unwrap();
+    assert_eq!(figures().await, Attention::default());
     outbox.paid(1, "delivered", 10).await;
     outbox.end_all(1, Verdict::Delivered).await;
     outbox.paid(1, "exhausted", 20).await;
@@ -260,8 +259,13 @@ async fn figures_count_what_waits_and_nothing_else(database: TestDatabase) {
     outbox.pay(&superseded, 50).await;
     outbox.paid(2, "waiting", 40).await;
     outbox.end_all(2, Verdict::RetryAt(at(1_000))).await;
-    assert_eq!(outbox.store.outbox_stats().await.unwrap(), figures(2, Some(40)));
+    let two_wait = Attention {
+        waiting_events: 2,
+        oldest_waiting_at_ms: Some(at(40).as_millisecond()),
+        exhausted_events: 1,
+        ..Attention::default()
+    };
+    assert_eq!(figures().await, two_wait);
     assert_eq!(outbox.claim_all(1).await.orders(), ["superseded"]);
-    let stats = outbox.store.outbox_stats().await.unwrap();
-    assert_eq!(stats, figures(2, Some(40)), "what is under way still waits");
+    assert_eq!(figures().await, two_wait, "what is under way still waits");
 }

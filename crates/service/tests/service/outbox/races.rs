@@ -59,7 +59,7 @@ async fn an_order_settled_during_a_replay_is_not_announced_after_it() {
         tokio::spawn(async move {
             outbox
                 .store
-                .replay(EventFilter::default(), at(50), Author::command_line(), "test")
+                .replay(EventFilter::default(), at(50), Author::command_line(None), "test")
                 .await
         })
     };

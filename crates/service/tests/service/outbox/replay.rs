@@ -1,7 +1,7 @@
 //! Sending again what has ended, and finding it: the latest event of an order only.
 
 use super::Outbox;
-use crate::support::{TestDatabase, at, on_both_engines};
+use crate::support::{TestDatabase, at, on_both_engines, waiting_events};
 use svc_service::domain::*;
 use svc_service::store::*;
 
@@ -43,10 +43,10 @@ async fn what_has_ended_and_what_waits_is_queued_anew(database: TestDatabase) {
         outbox.end_all(application, verdict).await;
     }
     assert_eq!(
-        outbox.store.replay(all(), at(5_000), Author::command_line(), "test").await.unwrap(),
+        outbox.store.replay(all(), at(5_000), Author::command_line(None), "test").await.unwrap(),
         3
     );
-    assert_eq!(outbox.store.outbox_stats().await.unwrap().queued, 3);
+    assert_eq!(waiting_events(&outbox.store).await, 3);
     for application in 1..=3 {
         assert!(outbox.claim(application, 10, 4_999).await.events.is_empty());
         let batch = outbox.claim(application, 10, 5_000).await;
@@ -54,7 +54,7 @@ async fn what_has_ended_and_what_waits_is_queued_anew(database: TestDatabase) {
         assert_eq!((event.attempt, event.failures), (3, 0), "numbers go on, the schedule does not");
         assert_eq!((event.queued_at, event.created_at), (at(5_000), at(10)));
         outbox.record(event, &batch.lease, Verdict::Delivered).await;
-        let attempts = outbox.store.attempts_of(&event.id).await.unwrap();
+        let attempts = outbox.store.deliveries_of(&event.id).await.unwrap();
         let numbers: Vec<_> = attempts.iter().map(|attempt| attempt.number).collect();
         assert_eq!(numbers, [1, 2, 3], "what was kept of the earlier ones stays");
     }
@@ -72,7 +72,7 @@ async fn what_a_newer_event_made_pointless_is_not_replayed(database: TestDatabas
     let alone = outbox.announced(3, "alone", 10).await;
     outbox.end_all(3, Verdict::Delivered).await;
     assert_eq!(
-        outbox.store.replay(all(), at(5_000), Author::command_line(), "test").await.unwrap(),
+        outbox.store.replay(all(), at(5_000), Author::command_line(None), "test").await.unwrap(),
         3
     );
     use EventState::{Delivered, Queued, Superseded};
@@ -87,7 +87,11 @@ async fn what_a_newer_event_made_pointless_is_not_replayed(database: TestDatabas
         let pointless = crate::support::events_of(&outbox.store, order).await.remove(0);
         let filter = EventFilter { id: Some(pointless.id), ..all() };
         assert_eq!(
-            outbox.store.replay(filter, at(6_000), Author::command_line(), "test").await.unwrap(),
+            outbox
+                .store
+                .replay(filter, at(6_000), Author::command_line(None), "test")
+                .await
+                .unwrap(),
             0
         );
     }
@@ -119,7 +123,7 @@ async fn a_replay_keeps_to_its_filter(database: TestDatabase) {
         let expected = (of_one.len() + of_two.len()) as u64;
         let replayed = outbox
             .store
-            .replay(filter.clone(), at(5_000), Author::command_line(), "test")
+            .replay(filter.clone(), at(5_000), Author::command_line(None), "test")
             .await
             .unwrap();
         assert_eq!(replayed, expected, "{filter:?}");
@@ -136,7 +140,7 @@ async fn a_replay_keeps_to_its_filter(database: TestDatabase) {
     }
     let unknown = EventFilter { application: Some(ApplicationId(9)), ..all() };
     assert_eq!(
-        outbox.store.replay(unknown, at(5_000), Author::command_line(), "test").await.unwrap(),
+        outbox.store.replay(unknown, at(5_000), Author::command_line(None), "test").await.unwrap(),
         0
     );
 }
@@ -150,7 +154,7 @@ async fn a_replay_waits_for_an_attempt_under_way_and_is_not_swallowed_by_it(
     assert_eq!(
         outbox
             .store
-            .replay(by_order(&order), at(5_000), Author::command_line(), "test")
+            .replay(by_order(&order), at(5_000), Author::command_line(None), "test")
             .await
             .unwrap(),
         1
@@ -216,15 +220,19 @@ async fn very_many_are_replayed_in_slices_each_of_them_once(database: TestDataba
     outbox.database.sql(copies).await;
     let exhausted = || by_state(EventState::Exhausted);
     let replay = async || {
-        outbox.store.replay(exhausted(), at(5_000), Author::command_line(), "test").await.unwrap()
+        outbox
+            .store
+            .replay(exhausted(), at(5_000), Author::command_line(None), "test")
+            .await
+            .unwrap()
     };
     assert_eq!(replay().await, 4_501);
-    assert_eq!(outbox.store.outbox_stats().await.unwrap().queued, 4_501);
+    assert_eq!(waiting_events(&outbox.store).await, 4_501);
     let told = "select count(*) from audit where action = 'webhook.replay'";
     assert_eq!(outbox.database.number(told).await, 3, "each slice tells its own");
     assert_eq!(replay().await, 0);
     // Without a state they still match after they are queued: the slices go on all the same.
     let again =
-        outbox.store.replay(all(), at(6_000), Author::command_line(), "test").await.unwrap();
+        outbox.store.replay(all(), at(6_000), Author::command_line(None), "test").await.unwrap();
     assert_eq!(again, 4_501);
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use super::{Outbox, attempt, moved};
-use crate::support::{TestDatabase, at, confirm, on_both_engines};
+use crate::support::{TestDatabase, at, confirm, on_both_engines, waiting_events};
 use svc_service::domain::*;
 use svc_service::store::*;
 
@@ -183,7 +183,7 @@ async fn no_announcement_is_under_way_once_its_successor_was_claimed(database: T
     }
     let wrong = std::mem::take(&mut seen.lock().unwrap().wrong);
     assert!(wrong.is_empty(), "older after or beside newer: {wrong:?}");
-    assert_eq!(outbox.store.outbox_stats().await.unwrap().queued, 0);
+    assert_eq!(waiting_events(&outbox.store).await, 0);
 }
 
 /// An announcement fails every time, so that it stays until it is superseded.

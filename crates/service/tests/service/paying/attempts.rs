@@ -147,7 +147,7 @@ async fn abandoned(paying: &TestPaying, order: &Order, instrument: Instrument) -
         polls: 0,
     };
     let id = attempt.id.clone();
-    let new = NewAttempt { attempt, reserve: None, request_id: "req-pay".into() };
+    let new = NewAttempt { attempt, request_id: "req-pay".into() };
     assert_eq!(paying.app.store.start_attempt(new).await.unwrap(), Started::New);
     id
 }

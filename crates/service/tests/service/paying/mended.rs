@@ -45,7 +45,7 @@ async fn a_second_click_after_the_first_was_issued_makes_no_second_reference(
         instrument: Instrument::Reference(None),
         ..first
     };
-    let new = NewAttempt { attempt: late, reserve: None, request_id: String::new() };
+    let new = NewAttempt { attempt: late, request_id: String::new() };
     assert_eq!(paying.app.store.start_attempt(new).await.unwrap(), Started::Lost);
     assert_eq!(paying.dossier(&order).await.attempts.len(), 1);
 }

@@ -157,7 +157,7 @@ async fn wants(paying: &TestPaying, id: &str, bank: &BankReference) -> Started {
         due_at: None,
         polls: 0,
     };
-    let new = NewAttempt { attempt, reserve: Some(bank.clone()), request_id: String::new() };
+    let new = NewAttempt { attempt, request_id: String::new() };
     paying.app.store.start_attempt(new).await.unwrap()
 }
 

@@ -4,7 +4,7 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svc_service::credentials::{self, Issued};
 use svc_service::domain::ReferenceNumber;
-use svc_service::store::{AttemptRecord, EventFilter, EventRecord, EventState};
+use svc_service::store::{DeliveryRecord, EventFilter, EventRecord, EventState};
 
 use super::{advance, call, create, simulate, simulate_as};
 use crate::support::*;
@@ -121,11 +121,11 @@ async fn a_strangers_application_is_left_alone(database: TestDatabase) {
 async fn event(
     service: &TestService,
     reference: &ReferenceNumber,
-) -> (EventRecord, Vec<AttemptRecord>) {
+) -> (EventRecord, Vec<DeliveryRecord>) {
     let filter =
         EventFilter { reference_number: Some(reference.clone()), ..EventFilter::default() };
     let event = service.app.store.events(filter, 1).await.unwrap().remove(0);
-    let attempts = service.app.store.attempts_of(&event.id).await.unwrap();
+    let attempts = service.app.store.deliveries_of(&event.id).await.unwrap();
     (event, attempts)
 }
 

@@ -113,7 +113,7 @@ async fn webhooks_are_tried_again_at_their_due_instants_on_the_way(database: Tes
     assert_eq!(receiver.requests().len(), 4, "all of them before the call was answered");
     let filter = EventFilter { reference_number: Some(reference), ..EventFilter::default() };
     let event = service.app.store.events(filter, 1).await.unwrap().remove(0);
-    let attempts = service.app.store.attempts_of(&event.id).await.unwrap();
+    let attempts = service.app.store.deliveries_of(&event.id).await.unwrap();
     let waits: Vec<_> =
         attempts.windows(2).map(|two| two[1].at.duration_since(two[0].at).as_secs()).collect();
     // 5, 30 and 120 seconds, a fifth more or less, and what the machine takes.

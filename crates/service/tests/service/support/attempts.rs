@@ -1,15 +1,15 @@
 //! What is known of attempts afterwards: in the outbox and in the service's own counters.
 
 use svc_service::domain::Order;
-use svc_service::store::{AttemptRecord, EventState};
+use svc_service::store::{DeliveryRecord, EventState};
 
 use super::TestDelivery;
 
 impl TestDelivery {
     /// The attempts at the only event of an order, oldest first.
-    pub(crate) async fn attempts(&self, order: &Order) -> Vec<AttemptRecord> {
+    pub(crate) async fn attempts(&self, order: &Order) -> Vec<DeliveryRecord> {
         let event = self.event(order).await;
-        self.app.store.attempts_of(&event.id).await.unwrap()
+        self.app.store.deliveries_of(&event.id).await.unwrap()
     }
 
     /// How many attempts have ended so.
@@ -21,7 +21,7 @@ impl TestDelivery {
     }
 
     /// That the first attempt failed and the second is due as the schedule says, and the attempt.
-    pub(crate) async fn failed_once(&self, order: &Order, what: &str) -> AttemptRecord {
+    pub(crate) async fn failed_once(&self, order: &Order, what: &str) -> DeliveryRecord {
         let event = self.event(order).await;
         assert_eq!((event.state, event.attempts), (EventState::Queued, 1), "{what}");
         let attempts = self.attempts(order).await;
@@ -33,7 +33,7 @@ impl TestDelivery {
     }
 
     /// That the first attempt was the last, and the attempt.
-    pub(crate) async fn delivered_at_once(&self, order: &Order, what: &str) -> AttemptRecord {
+    pub(crate) async fn delivered_at_once(&self, order: &Order, what: &str) -> DeliveryRecord {
         let event = self.event(order).await;
         assert_eq!((event.state, event.attempts), (EventState::Delivered, 1), "{what}");
         let attempt = self.attempts(order).await.remove(0);

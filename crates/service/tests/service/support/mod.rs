@@ -30,7 +30,7 @@ use jiff::Timestamp;
 use svc_service::app::App;
 use svc_service::config::Config;
 use svc_service::domain::*;
-use svc_service::store::{Database, EventFilter, EventRecord, Options, Store};
+use svc_service::store::{Database, EventFilter, EventRecord, Options, Scope, Store};
 
 /// The same test on both engines.
 macro_rules! on_both_engines {
@@ -283,6 +283,11 @@ pub(crate) fn payment_of(order: &Order) -> Notice {
 }
 
 /// The events of an order, oldest first.
+/// Events that are still to be delivered.
+pub(crate) async fn waiting_events(store: &Store) -> i64 {
+    store.attention(&Scope::Everything).await.unwrap().waiting_events
+}
+
 pub(crate) async fn events_of(store: &Store, order: &Order) -> Vec<EventRecord> {
     let filter = EventFilter {
         reference_number: Some(order.reference_number.clone()),

@@ -36,7 +36,7 @@ async fn an_event_is_delivered_once_with_the_bytes_of_its_commit(database: TestD
     let event = delivery.event(&order).await;
     assert_eq!(request.header("webhook-id"), event.id.as_str());
     assert_eq!((event.state, event.attempts), (EventState::Delivered, 1));
-    let attempts = delivery.app.store.attempts_of(&event.id).await.unwrap();
+    let attempts = delivery.app.store.deliveries_of(&event.id).await.unwrap();
     let [attempt] = &attempts[..] else { panic!("{} attempts", attempts.len()) };
     assert_eq!((attempt.number, attempt.http_status), (1, Some(200)));
     assert_eq!(attempt.error, None);
@@ -76,7 +76,7 @@ async fn every_attempt_carries_the_same_bytes_and_its_own_number(database: TestD
     }
     let event = delivery.event(&order).await;
     assert_eq!((event.state, event.attempts), (EventState::Delivered, 3));
-    let attempts = delivery.app.store.attempts_of(&event.id).await.unwrap();
+    let attempts = delivery.app.store.deliveries_of(&event.id).await.unwrap();
     let statuses: Vec<_> = attempts.iter().map(|a| a.http_status).collect();
     assert_eq!(statuses, [Some(500), Some(500), Some(204)]);
     assert_eq!(attempts[0].answer_start, b"sorry");

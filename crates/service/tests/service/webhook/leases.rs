@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use svc_service::domain::{Lane, Status};
-use svc_service::store::{Attempt, EventState, PendingEvent, Recorded, Verdict, Want};
+use svc_service::store::{DeliveryAttempt, EventState, PendingEvent, Recorded, Verdict, Want};
 use svc_service::webhook::Dispatcher;
 
 use super::crowd::{create, pay_many, settle, stall, told};
 use super::gate::Gate;
-use crate::support::{Receiver, TestDatabase, TestDelivery, on_both_engines};
+use crate::support::{Receiver, TestDatabase, TestDelivery, on_both_engines, waiting_events};
 
 /// Far more than an attempt may take.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
@@ -41,7 +41,7 @@ async fn two_dispatchers_send_each_event_exactly_once(database: TestDatabase) {
     }
     assert_eq!(times.len(), EVENTS, "each event");
     assert!(times.values().all(|times| *times == 1), "exactly once");
-    assert_eq!(first.app.store.outbox_stats().await.unwrap().queued, 0);
+    assert_eq!(waiting_events(&first.app.store).await, 0);
     for delivery in [&first, &second] {
         let figures = delivery.app.metrics.render();
         let sent = figures
@@ -70,7 +70,7 @@ async fn a_dispatcher_told_to_stop_gives_back_what_it_has_not_sent(database: Tes
         stop.send(()).unwrap();
         tokio::time::timeout(PATIENCE, running).await.expect("it ends").unwrap();
     }
-    let left = app.store.outbox_stats().await.unwrap().queued;
+    let left = waiting_events(&app.store).await;
     assert_eq!(receiver.requests().len() + left as usize, EVENTS, "each was sent or is queued");
     assert!(left > 0, "it had sent all of them: this tested nothing");
     let leased = database.count("outbox where lease_token is not null").await;
@@ -103,7 +103,7 @@ async fn what_a_dead_dispatcher_sent_is_sent_again_with_the_same_id_and_bytes(
     assert_eq!((first.header(number), second.header(number)), ("1", "2"));
     let event = beside.event(&order).await;
     assert_eq!((event.state, event.attempts), (EventState::Delivered, 2));
-    let attempts = beside.app.store.attempts_of(&event.id).await.unwrap();
+    let attempts = beside.app.store.deliveries_of(&event.id).await.unwrap();
     let numbers: Vec<_> = attempts.iter().map(|attempt| attempt.number).collect();
     assert_eq!(numbers, [2], "the dead one noted nothing");
     beside.drain().await;
@@ -131,7 +131,7 @@ async fn a_dispatcher_that_wakes_up_late_undoes_nothing(database: TestDatabase) 
         let slow = task.await.unwrap();
         let event = slow.event(&order).await;
         assert_eq!((event.state, event.attempts), (EventState::Queued, 2));
-        let noted = slow.app.store.attempts_of(&event.id).await.unwrap();
+        let noted = slow.app.store.deliveries_of(&event.id).await.unwrap();
         assert_eq!((noted.len(), noted[0].number), (1, 1), "noted, but not believed");
         let next = slow.dispatcher.next_due().await.unwrap();
         assert_eq!(next, Some(event.created_at), "not put off by the late failure");
@@ -162,7 +162,7 @@ async fn a_claim_that_nobody_records_is_taken_over(database: TestDatabase) {
     assert_eq!(request.header("webhook-id"), claimed.id.as_str());
     assert_eq!(request.body, claimed.body);
     // And what the dead one says from the grave is fenced off.
-    let late = Attempt {
+    let late = DeliveryAttempt {
         event: claimed.id,
         lease: dead,
         number: claimed.attempt,
@@ -199,7 +199,7 @@ async fn an_attempt_that_cannot_be_recorded_is_sent_again(database: TestDatabase
         database.sql(&format!("alter table gone rename to {table}")).await;
         let event = delivery.event(&order).await;
         assert_eq!((event.state, event.attempts), (EventState::Queued, 1), "{table}");
-        assert!(delivery.app.store.attempts_of(&event.id).await.unwrap().is_empty());
+        assert!(delivery.app.store.deliveries_of(&event.id).await.unwrap().is_empty());
         delivery.expire_leases().await;
         gate.answer(200);
         delivery.drain().await;

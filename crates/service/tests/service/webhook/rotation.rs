@@ -12,7 +12,9 @@ use svc_service::domain::{Author, EventId, sign, sign_standard};
 use svc_service::store::{EventState, PendingEvent, StoreError};
 
 use super::crowd::{Stall, pay_many, stall};
-use crate::support::{Dice, Received, Receiver, Shop, TestDatabase, TestDelivery, on_both_engines};
+use crate::support::{
+    Dice, Received, Receiver, Shop, TestDatabase, TestDelivery, on_both_engines, waiting_events,
+};
 
 on_both_engines! {
     a_hundred_rotations_lose_no_event_of_a_strict_merchant,
@@ -34,10 +36,14 @@ fn takeover(switch_after_s: i64, overlap_s: i64) -> Takeover {
 /// The new secret, known to the dispatcher as it would be a second later.
 async fn rotate(delivery: &TestDelivery, shop: &Shop, takeover: Takeover) -> String {
     let uuid = shop.issued.application.publishable_key.application_uuid();
-    let secret =
-        credentials::rotate_webhook_secret(&delivery.app, uuid, takeover, &Author::command_line())
-            .await
-            .unwrap();
+    let secret = credentials::rotate_webhook_secret(
+        &delivery.app,
+        uuid,
+        takeover,
+        &Author::command_line(None),
+    )
+    .await
+    .unwrap();
     delivery.app.directory.refresh(&delivery.app.store).await.unwrap();
     secret.expose_secret().to_owned()
 }
@@ -159,7 +165,7 @@ async fn a_hundred_rotations_lose_no_event_of_a_strict_merchant(database: TestDa
     let rejected = rejected.lock().unwrap().len();
     assert_eq!(rejected, 0, "of {} requests", receiver.requests().len());
     assert!(receiver.requests().len() > ROTATIONS * 16);
-    assert_eq!(app.store.outbox_stats().await.unwrap().queued, 0);
+    assert_eq!(waiting_events(&app.store).await, 0);
 }
 
 /// The service may know the new secret before the merchant does, unless it is to sign with it: then
@@ -171,9 +177,10 @@ async fn rotate_and_tell(
     keyring: &Keyring,
 ) -> Option<String> {
     let uuid = &stall.application.uuid;
-    let secret = credentials::rotate_webhook_secret(app, uuid, takeover, &Author::command_line())
-        .await
-        .unwrap();
+    let secret =
+        credentials::rotate_webhook_secret(app, uuid, takeover, &Author::command_line(None))
+            .await
+            .unwrap();
     let secret = secret.expose_secret().to_owned();
     let at_once = takeover.switch_after.is_zero();
     if at_once {
@@ -269,7 +276,7 @@ async fn a_switch_after_the_window_is_refused(database: TestDatabase) {
         &delivery.app,
         uuid,
         takeover(61, 60),
-        &Author::command_line(),
+        &Author::command_line(None),
     )
     .await;
     assert!(matches!(refused, Err(StoreError::Refused(_))), "{refused:?}");

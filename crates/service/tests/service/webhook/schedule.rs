@@ -23,7 +23,7 @@ on_both_engines! {
 /// Seconds after failure 1, 2, 3 …, as documented; then `TAIL_S`.
 const STEPS_S: [i64; 7] = [5, 30, 120, 600, 1_800, 3_600, 10_800];
 const TAIL_S: i64 = 8 * 3_600;
-const ATTEMPTS_MIN: u32 = 110;
+const DELIVERIES_MIN: u32 = 110;
 /// The longest time without a probe.
 const PAUSE_MAX_S: i64 = 15;
 
@@ -69,7 +69,7 @@ fn nothing_is_given_up_before_thirty_five_days_and_110_attempts_however_the_dice
             last += delay;
             attempts += 1;
         }
-        assert!(attempts >= ATTEMPTS_MIN, "dice {dice}: {attempts} attempts");
+        assert!(attempts >= DELIVERIES_MIN, "dice {dice}: {attempts} attempts");
         assert!(last >= RETRY_HORIZON, "dice {dice}: given up after {} h", last.as_secs() / 3_600);
     }
 }
@@ -84,7 +84,7 @@ async fn thirty_five_days_of_failures_lose_nothing(database: TestDatabase) {
 
     let event = delivery.event(&order).await;
     assert_eq!(event.state, EventState::Exhausted);
-    assert!(event.attempts >= ATTEMPTS_MIN, "{} attempts", event.attempts);
+    assert!(event.attempts >= DELIVERIES_MIN, "{} attempts", event.attempts);
     let attempts = delivery.attempts(&order).await;
     let numbers: Vec<_> = attempts.iter().map(|attempt| attempt.number).collect();
     assert_eq!(numbers, (1..=event.attempts).collect::<Vec<_>>());
@@ -114,7 +114,7 @@ async fn thirty_five_days_of_failures_lose_nothing(database: TestDatabase) {
     let filter = EventFilter { id: Some(event.id.clone()), ..EventFilter::default() };
     let now = delivery.app.clock.now();
     assert_eq!(
-        delivery.app.store.replay(filter, now, Author::command_line(), "test").await.unwrap(),
+        delivery.app.store.replay(filter, now, Author::command_line(None), "test").await.unwrap(),
         1
     );
     assert_eq!(delivery.event(&order).await.state, EventState::Queued);

@@ -1,6 +1,28 @@
-//! Lengths of time as people write them.
+//! Arguments as people write them: lengths of time, and texts that say something.
 
 use jiff::{SignedDuration, Span, SpanRelativeTo};
+use svc_service::domain::Author;
+
+/// Who does something that the history keeps.
+#[derive(clap::Args)]
+pub(crate) struct By {
+    /// Who, for the record: written down as cli/NAME
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    operator: Option<String>,
+}
+
+impl By {
+    pub(crate) fn author(&self) -> Author {
+        Author::command_line(self.operator.as_deref())
+    }
+}
+
+fn name(text: &str) -> Result<String, &'static str> {
+    const CHARS_MAX: usize = 64;
+    let name = not_blank(text)?;
+    let fits = name.chars().count() <= CHARS_MAX && !name.chars().any(char::is_control);
+    if fits { Ok(name) } else { Err("a name of at most 64 characters, on one line") }
+}
 
 /// `90s`, `24h 10s`, `3d` or `2w`: here a day has 24 hours.
 pub(crate) fn length(text: &str) -> Result<SignedDuration, String> {
@@ -11,6 +33,14 @@ pub(crate) fn length(text: &str) -> Result<SignedDuration, String> {
         Ok(length) if length.is_negative() => Err(format!("it cannot be negative: {example}")),
         Ok(length) => Ok(length),
         Err(_) => Err(example.to_owned()),
+    }
+}
+
+/// Without the space around it.
+pub(crate) fn not_blank(text: &str) -> Result<String, &'static str> {
+    match text.trim() {
+        "" => Err("say something"),
+        given => Ok(given.to_owned()),
     }
 }
 

@@ -1,0 +1,62 @@
+//! The connectors of acquirers: whether they answer, and what they offer.
+
+use svc_service::app::Random;
+use svc_service::config::{Config, RailConfig};
+use svc_service::domain::Environment;
+use svc_service::rails::{Rail, Rails};
+use url::Host;
+
+use super::Check;
+
+const ID: &str = "rail";
+
+pub(super) async fn examine(config: &Config, environment: Environment) -> Vec<Check> {
+    let run = hex::encode(Random::system().bytes::<8>());
+    let rails = match Rails::new(environment, &config.rails, &run) {
+        Ok(rails) => rails,
+        Err(fault) => {
+            return vec![Check::failed(ID, fault.to_string(), "mend [[rail]] in the settings")];
+        }
+    };
+    if environment == Environment::Production && config.rails.is_empty() {
+        let fix = "name a connector in [[rail]] of the settings; see docs/rails.md";
+        return vec![Check::warning(ID, "there is none: payers are offered no method", fix)];
+    }
+    let mut checks: Vec<_> = config.rails.iter().filter_map(in_the_clear).collect();
+    for rail in rails.all() {
+        checks.extend(asked(rail).await);
+    }
+    checks
+}
+
+/// Signed, but anybody on the way can read it.
+fn in_the_clear(rail: &RailConfig) -> Option<Check> {
+    let is_here = match rail.url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    };
+    (rail.url.scheme() == "http" && !is_here).then(|| {
+        let what = format!("{} is called over plain http on another machine", rail.name);
+        Check::warning(ID, what, "give it an https address")
+    })
+}
+
+async fn asked(rail: &Rail) -> Option<Check> {
+    let Rail::Connector(connector) = rail else { return None };
+    let name = rail.name();
+    Some(match connector.refresh().await {
+        Ok(()) => {
+            let can = rail.capabilities();
+            let methods = can.iter().flat_map(|can| &can.methods).map(|terms| terms.method.code());
+            let methods = methods.collect::<Vec<_>>().join(", ");
+            Check::ok(ID, format!("{name} answers and offers {methods}"))
+        }
+        Err(fault) => Check::failed(
+            ID,
+            format!("{name}: {fault}"),
+            "start the connector, or mend the url and secret of its [[rail]]",
+        ),
+    })
+}
