@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,8 @@ struct control {
     int64_t clock_shift_ms; /* added to the wall clock */
     int32_t disk_is_full;   /* writes to the database fail with ENOSPC */
     int32_t sync_fails;     /* so many calls of fsync fail with EIO */
+    int32_t is_read_only;   /* the database's files cannot be opened for writing: EROFS */
+    int32_t unused;
 };
 
 struct record {
@@ -101,6 +104,29 @@ static int file_of_fd(int fd) {
     }
     return file_of[fd] > 0 ? file_of[fd] - 1 : NOT_OURS;
 }
+
+/* The database, its log, its lock: whatever is opened to be changed. */
+static int is_refused(const char *path, int flags) {
+    if (!weather || !weather->is_read_only || (flags & O_ACCMODE) == O_RDONLY) return 0;
+    const char *name = strrchr(path, '/');
+    return !strncmp(name ? name + 1 : path, "svc.db", 6);
+}
+
+#define OPEN(name)                                  \
+    int name(const char *path, int flags, ...) {    \
+        va_list more;                               \
+        va_start(more, flags);                      \
+        mode_t mode = va_arg(more, mode_t);         \
+        va_end(more);                               \
+        if (is_refused(path, flags)) {              \
+            errno = EROFS;                          \
+            return -1;                              \
+        }                                           \
+        return REAL(name)(path, flags, mode);       \
+    }
+
+OPEN(open)
+OPEN(open64)
 
 int close(int fd) {
     if (fd >= 0 && fd < FDS) file_of[fd] = 0;

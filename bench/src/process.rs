@@ -13,6 +13,9 @@ use tokio::process::{Child, Command};
 use crate::Engine;
 use crate::target::{Target, basic};
 
+/// Whoever refuses to start says so at once.
+const REFUSED_WITHIN: Duration = Duration::from_secs(20);
+
 /// A server in a process of its own; it ends with this value.
 pub(crate) struct Server {
     child: Child,
@@ -129,6 +132,20 @@ impl Server {
         more: &[&str],
     ) -> anyhow::Result<Self> {
         Self::serve_with(&own_directory()?.join("svc"), environment, database, more).await
+    }
+
+    /// Why the service does not start.
+    pub(crate) async fn refusal_in(
+        environment: &[(&str, &Path)],
+        database: &str,
+    ) -> anyhow::Result<String> {
+        let mut command = Command::new(own_directory()?.join("svc"));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--database", database]);
+        command.envs(environment.iter().copied()).kill_on_drop(true);
+        let ran = tokio::time::timeout(REFUSED_WITHIN, command.output()).await;
+        let ran = ran.context("the service has started")??;
+        ensure!(!ran.status.success(), "the service ended as if all were well");
+        Ok(String::from_utf8_lossy(&ran.stderr).into_owned())
     }
 
     /// The service, which writes all that it can log to a file.

@@ -176,6 +176,16 @@ test("a callback that throws is told to onError, and the next payment works", as
   await leave();
 });
 
+test("where nobody listens for errors, they stand on the console", async () => {
+  const orders = () => "";
+  const { page, button, leave } = await shopper(stage, { orders, allowed: [/createOrder must/] });
+  await page.evaluate("button({ onError: undefined })");
+  const told = page.waitForEvent("console", (message) => message.type() === "error");
+  await button.click();
+  assert.match((await told).text(), /createOrder must return the referenceNumber/);
+  await leave();
+});
+
 test("of two elements that match, the first gets the button, with a warning", async () => {
   const { page, leave } = await shopper(stage, { allowed: [/matches 2 elements/] });
   const told = page.waitForEvent("console", (line) => /matches 2 elements/.test(line.text()));

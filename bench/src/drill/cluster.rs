@@ -74,6 +74,17 @@ impl Cluster {
         .await
     }
 
+    /// After a kill, as it was; but for the standby, which it does not wait for: it would take any write.
+    pub(super) async fn start_again(&self) -> anyhow::Result<()> {
+        self.configure(&[("synchronous_standby_names", "")])?;
+        let pid = self.home.join("data/postmaster.pid");
+        until("the killed server can be started", async || {
+            let _ = std::fs::remove_file(&pid);
+            self.start().await.is_ok()
+        })
+        .await
+    }
+
     pub(super) async fn promote(&self) -> anyhow::Result<()> {
         self.run("pg_ctl", &["-D", &self.data(), "-w", "-t", "60", "promote"]).await
     }

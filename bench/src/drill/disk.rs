@@ -1,4 +1,4 @@
-//! A disk that is full, and one that fails to sync.
+//! A disk that is full, one that fails to sync, and one that is read-only.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,8 @@ const ENDED_MAX: Duration = Duration::from_secs(10);
 #[expect(clippy::disallowed_methods, reason = "a drill measures real time")]
 pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
     let times = setting.either(2, 25);
-    let mut ledger = Ledger::new(format!("Disk: {times} × full, {times} × a sync that fails"));
+    let title = format!("Disk: {times} × full, {times} × a sync that fails, then read-only");
+    let mut ledger = Ledger::new(title);
     let data = Data::fresh(Engine::Sqlite, "disk").await?;
     let shim = Shim::build(data.directory()?, false)?;
     let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
@@ -68,6 +69,15 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
         slowest <= ENDED_MAX + setting.slack(),
     );
     ledger.never("no sync: ended as if all were well", well);
+
+    server.stop().await?;
+    shim.lock_disk(true)?;
+    let told = Server::refusal_in(&environment, &data.url).await?;
+    let why = "Read-only file system";
+    let said = if told.contains(why) { why } else { told.trim() };
+    ledger.promise("read-only: refused to start, and said why", said, said == why);
+    shim.lock_disk(false)?;
+    server = Server::serve_in(&environment, &data.url, PRIVATE_TARGETS).await?;
     crowd.judge(&data, &server, &mut ledger).await?;
     Ok(ledger)
 }

@@ -26,7 +26,7 @@ impl Shim {
             .output()?;
         ensure!(built.status.success(), "cc: {}", String::from_utf8_lossy(&built.stderr));
         let control = directory.join("weather");
-        std::fs::write(&control, [0; 16])?;
+        std::fs::write(&control, [0; 24])?;
         let trace = is_traced.then(|| directory.join("trace"));
         Ok(Self { library, control, trace })
     }
@@ -52,6 +52,11 @@ impl Shim {
     /// So many of the next calls of fsync fail.
     pub(super) fn break_syncs(&self, times: i32) -> anyhow::Result<()> {
         self.set(12, &times.to_ne_bytes())
+    }
+
+    /// The files of the database can be read, and that is all.
+    pub(super) fn lock_disk(&self, is_read_only: bool) -> anyhow::Result<()> {
+        self.set(16, &i32::from(is_read_only).to_ne_bytes())
     }
 
     /// The offsets of `struct control`.

@@ -118,7 +118,7 @@ async fn verify(args: Verify) -> anyhow::Result<()> {
 }
 
 fn report(verdict: &Verdict) -> Report {
-    let head = verdict.head.as_ref().map(|seal| format!("{}:{}", seal.id, hex::encode(&seal.mac)));
+    let head = verdict.head.as_ref().map(ToString::to_string);
     Report {
         intact: verdict.faults.is_empty(),
         rows: verdict.rows,
@@ -153,7 +153,7 @@ async fn head(args: Head) -> anyhow::Result<()> {
     let mut sealer = audit::Sealer::default();
     sealer.tick(&app).await?;
     match app.store.last_seal().await? {
-        Some(seal) => output::line(format_args!("{}:{}", seal.id, hex::encode(seal.mac))),
+        Some(seal) => output::line(seal),
         None => output::note("nothing is sealed yet; a running service seals within a minute"),
     }
     Ok(())

@@ -54,5 +54,10 @@ fn write(path: &Path, secret: &SecretString) -> anyhow::Result<()> {
     let cannot =
         || format!("cannot write {}; a file that is there is not replaced", path.display());
     let mut file = options.open(path).with_context(cannot)?;
-    writeln!(file, "{}", secret.expose_secret()).and_then(|()| file.sync_all()).with_context(cannot)
+    let written = writeln!(file, "{}", secret.expose_secret()).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // Half a key is none.
+        let _ = std::fs::remove_file(path);
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
 }

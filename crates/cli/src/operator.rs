@@ -5,11 +5,12 @@ use secrecy::ExposeSecret;
 use serde::Serialize;
 use svc_service::app::App;
 use svc_service::console::{self, Invited};
-use svc_service::domain::{Author, ClientId, Login, PartnerId, Role};
+use svc_service::domain::{Author, ClientId, Environment, Login, PartnerId, Role};
 use svc_service::store::{Person, PersonChange};
+use url::Url;
 
 use crate::output;
-use crate::settings::DataArgs;
+use crate::settings::{DataArgs, web_address};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -62,8 +63,8 @@ pub(crate) struct Invite {
 #[derive(clap::Args)]
 pub(crate) struct LinkArgs {
     /// How a browser reaches the service [default: the settings' public_url, or http://127.0.0.1:8080]
-    #[arg(long, env = "SVC_SERVER_PUBLIC_URL")]
-    url: Option<String>,
+    #[arg(long, env = "SVC_SERVER_PUBLIC_URL", value_parser = web_address)]
+    url: Option<Url>,
 }
 
 #[derive(clap::Args)]
@@ -117,25 +118,37 @@ async fn create(args: Create) -> anyhow::Result<()> {
         format!("{} is no role; choose owner, developer, support or reader", args.role)
     })?;
     let app = args.data.settings()?.open().await?;
+    let service = args.link.service(&app)?;
     let partner = args.partner.as_deref().map(|client| partner(&app, client)).transpose()?;
     let by = Author::command_line(None);
     let invited = console::invite(&app, &login, partner, role, &by).await?;
-    print(&app, args.link, &invited, args.json);
+    print(&service, &invited, args.json);
     Ok(())
 }
 
 async fn invite(args: Invite) -> anyhow::Result<()> {
     let login = Login::parse(&args.login)?;
     let app = args.data.settings()?.open().await?;
+    let service = args.link.service(&app)?;
     let invited = console::invite_again(&app, &login, &Author::command_line(None)).await?;
-    print(&app, args.link, &invited, args.json);
+    print(&service, &invited, args.json);
     Ok(())
 }
 
-fn print(app: &App, link: LinkArgs, invited: &Invited, json: bool) {
-    let public = || app.config.public_url.as_ref().map(ToString::to_string);
-    let service = link.url.or_else(public).unwrap_or_else(|| "http://127.0.0.1:8080".to_owned());
-    let url = format!("{}{}", service.trim_end_matches('/'), invited.path.expose_secret());
+impl LinkArgs {
+    /// Before anybody is invited: a link that leads nowhere is a link that was used up.
+    fn service(self, app: &App) -> anyhow::Result<Url> {
+        let known = self.url.or_else(|| app.config.public_url.clone());
+        let url = known.unwrap_or_else(|| "http://127.0.0.1:8080".parse().expect("an address"));
+        if app.environment == Environment::Production && url.scheme() != "https" {
+            bail!("production is reached by https: say how with --url https://pay.example.ao");
+        }
+        Ok(url)
+    }
+}
+
+fn print(service: &Url, invited: &Invited, json: bool) {
+    let url = format!("{}{}", service.as_str().trim_end_matches('/'), invited.path.expose_secret());
     if json {
         output::json(&Link { login: &invited.login, url: &url });
     } else {

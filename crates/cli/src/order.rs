@@ -2,11 +2,15 @@
 
 use anyhow::{Context, bail};
 use serde::Serialize;
+use svc_service::config::Config;
 use svc_service::domain::{
     AttemptId, CancelReason, Dossier, Instrument, PaymentAttempt, Reason, ReferenceNumber, Status,
 };
 use svc_service::orders::{self, Answered, Cancelling, Found};
-use svc_service::store::{AuditEntry, Directory, EventFilter, ExceptionFilter, Scope, Store};
+use svc_service::rails::Simulator;
+use svc_service::store::{
+    AuditEntry, Directory, EventFilter, ExceptionFilter, Scope, Store, change_text,
+};
 
 use crate::arguments::{By, not_blank};
 use crate::settings::DataArgs;
@@ -27,7 +31,7 @@ pub(crate) enum Command {
 
 #[derive(clap::Args)]
 pub(crate) struct Show {
-    /// Its referenceNumber, the merchant's id for it, or its bank reference
+    /// Its referenceNumber, the merchant's id for it, its bank reference, or the rail's id of its payment
     order: String,
     #[command(flatten)]
     data: DataArgs,
@@ -38,7 +42,7 @@ pub(crate) struct Show {
 
 #[derive(clap::Args)]
 pub(crate) struct Cancel {
-    /// Its referenceNumber, the merchant's id for it, or its bank reference
+    /// Its referenceNumber, the merchant's id for it, its bank reference, or the rail's id of its payment
     order: String,
     #[command(flatten)]
     by: By,
@@ -49,7 +53,7 @@ pub(crate) struct Cancel {
 #[derive(clap::Args)]
 #[group(id = "found", required = true, multiple = false, args = ["paid", "not_paid"])]
 pub(crate) struct Answer {
-    /// Its referenceNumber, the merchant's id for it, or its bank reference
+    /// Its referenceNumber, the merchant's id for it, its bank reference, or the rail's id of its payment
     order: String,
     /// The full amount arrived, by this payment of the rail's: the order is paid
     #[arg(long, value_name = "RAIL_PAYMENT_ID", value_parser = not_blank)]
@@ -126,8 +130,9 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 }
 
 async fn show(args: Show) -> anyhow::Result<()> {
-    let store = args.data.settings()?.open_store().await?;
-    let reference = find(&store, &args.order).await?;
+    let settings = args.data.settings()?;
+    let store = settings.open_store().await?;
+    let reference = find(&store, &settings.config, &args.order).await?;
     let dossier = store.dossier(&reference).await?.context("the order is gone")?;
     let view = order_view(&store, &dossier).await?;
     if args.json {
@@ -140,7 +145,7 @@ async fn show(args: Show) -> anyhow::Result<()> {
 
 async fn cancel(args: Cancel) -> anyhow::Result<()> {
     let app = args.data.settings()?.open().await?;
-    let reference = find(&app.store, &args.order).await?;
+    let reference = find(&app.store, &app.config, &args.order).await?;
     match orders::cancel(&app, &reference, CancelReason::Operator, &args.by.author()).await? {
         Cancelling::Settled(Status::Cancelled) => {
             output::line(format_args!("The order {} is CAN.", reference.as_str()));
@@ -150,10 +155,15 @@ async fn cancel(args: Cancel) -> anyhow::Result<()> {
             bail!("the order {reference} is {status}: it can no longer be cancelled");
         }
         Cancelling::Waits => {
-            let reference = reference.as_str();
-            output::line(format_args!(
-                "The order {reference} is being paid; it is cancelled if that fails."
-            ));
+            let held =
+                app.store.dossier(&reference).await?.is_some_and(|dossier| dossier.is_held());
+            let told = match held {
+                true => {
+                    "is held for money that does not fit it (svc exception list); it is cancelled once that is refunded"
+                }
+                false => "is being paid; it is cancelled if that fails",
+            };
+            output::line(format_args!("The order {} {told}.", reference.as_str()));
         }
     }
     Ok(())
@@ -161,7 +171,7 @@ async fn cancel(args: Cancel) -> anyhow::Result<()> {
 
 async fn answer(args: Answer) -> anyhow::Result<()> {
     let app = args.data.settings()?.open().await?;
-    let reference = find(&app.store, &args.order).await?;
+    let reference = find(&app.store, &app.config, &args.order).await?;
     let found = args.paid.map_or(Found::NotPaid, |rail_payment_id| Found::Paid { rail_payment_id });
     let answered = Answered { attempt: args.attempt, found, why: args.reason };
     orders::answer(&app, &reference, answered, &args.by.author()).await?;
@@ -172,13 +182,15 @@ async fn answer(args: Answer) -> anyhow::Result<()> {
 }
 
 /// A reference number names one order, whatever else looks like it.
-async fn find(store: &Store, id: &str) -> anyhow::Result<ReferenceNumber> {
+async fn find(store: &Store, config: &Config, id: &str) -> anyhow::Result<ReferenceNumber> {
     if let Ok(reference) = ReferenceNumber::parse(id)
         && store.order_by_reference(&reference).await?.is_some()
     {
         return Ok(reference);
     }
-    let mut found = store.find_orders(&Scope::Everything, id, &[]).await?;
+    let rails = config.rails.iter().map(|rail| rail.name.as_str()).chain([Simulator::NAME]);
+    let rails: Vec<_> = rails.map(str::to_owned).collect();
+    let mut found = store.find_orders(&Scope::Everything, id, &rails).await?;
     match found.as_slice() {
         [] => bail!("there is no order {id} in this database"),
         [_] => Ok(found.remove(0)),
@@ -310,11 +322,7 @@ fn print(view: &OrderView) {
         .history
         .iter()
         .map(|h| {
-            let change = match (&h.before, &h.after) {
-                (Some(before), Some(after)) => format!("{before} → {after}"),
-                (None, Some(after)) => after.clone(),
-                _ => String::new(),
-            };
+            let change = change_text(h.before.as_deref(), h.after.as_deref());
             [h.at.clone(), h.actor.clone(), h.action.clone(), change, h.cause.clone()]
         })
         .collect();

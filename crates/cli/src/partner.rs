@@ -1,6 +1,6 @@
 //! `svc partner`: who may call the API. Works while the service runs and while it is stopped.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 use svc_service::app::App;
@@ -107,6 +107,9 @@ struct PartnerView {
     name: String,
     state: &'static str,
     created_at: String,
+    /// Until when the secret before the present one gets tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_secret_until: Option<String>,
     applications: Vec<ApplicationView>,
 }
 
@@ -190,6 +193,8 @@ async fn set_state(args: One, state: PartnerState) -> anyhow::Result<()> {
 async fn rotate(args: Rotate) -> anyhow::Result<()> {
     let app = args.data.settings()?.open().await?;
     let client = ClientId::parse(args.client_id.clone())?;
+    let older =
+        app.directory.known().partner(&client).and_then(|partner| old_secret(&app, partner));
     let secret =
         credentials::rotate_client_secret(&app, &client, args.overlap, &Author::command_line(None))
             .await?;
@@ -205,7 +210,18 @@ async fn rotate(args: Rotate) -> anyhow::Result<()> {
         "The old secret gets tokens for another {:#}; tokens issued so far stop within a second.",
         args.overlap
     ));
+    if let Some(until) = older {
+        output::note(format_args!(
+            "The secret before that one, which was to work until {until}, has ended with this."
+        ));
+    }
     Ok(())
+}
+
+/// Until when a secret that was replaced still gets tokens.
+fn old_secret(app: &App, partner: &Partner) -> Option<Timestamp> {
+    let (_, until) = partner.previous_secret.as_ref()?;
+    Some(*until).filter(|until| *until > app.clock.now())
 }
 
 async fn print_one(app: &App, client_id: &str, json: bool) -> anyhow::Result<()> {
@@ -223,6 +239,9 @@ async fn print_one(app: &App, client_id: &str, json: bool) -> anyhow::Result<()>
         return Ok(());
     }
     output::line(format_args!("{}  {}  {}", view.client_id, view.name, view.state));
+    if let Some(until) = &view.previous_secret_until {
+        output::line(format_args!("  an old secret gets tokens until {until}"));
+    }
     for application in view.applications {
         output::line(format_args!("  {}  {}", application.publishable_key, application.name));
     }
@@ -235,6 +254,7 @@ fn view(app: &App, directory: &Directory, partner: &Partner) -> PartnerView {
         name: partner.name.clone(),
         state: partner.state.as_str(),
         created_at: partner.created_at.to_string(),
+        previous_secret_until: old_secret(app, partner).map(|until| until.to_string()),
         applications: directory
             .applications
             .iter()

@@ -2,11 +2,13 @@
 
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use jiff::civil::Date;
 use serde::Serialize;
+use svc_service::domain::luanda;
 use svc_service::orders::{self, Finding, Verdict};
 
+use crate::arguments::By;
 use crate::output;
 use crate::settings::DataArgs;
 
@@ -32,6 +34,8 @@ pub(crate) struct Reconcile {
     #[arg(long)]
     apply: bool,
     #[command(flatten)]
+    by: By,
+    #[command(flatten)]
     data: DataArgs,
     /// Print JSON, with what agrees too
     #[arg(long)]
@@ -52,8 +56,8 @@ struct FindingView {
     result: &'static str,
     rail_payment_id: Option<String>,
     reference_number: Option<String>,
-    amount: String,
-    /// On record here, if it is another.
+    amount: Option<String>,
+    /// On record here, if it is another or the only one.
     our_amount: Option<String>,
 }
 
@@ -63,7 +67,19 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<ExitCode> {
     let rail = app.rails.named(&args.rail).with_context(|| {
         format!("there is no rail {}; rails are in the settings, see docs/rails.md", args.rail)
     })?;
-    let told = orders::reconcile(&app, rail, args.date, args.apply).await?;
+    let (now, date) = (app.clock.now(), args.date);
+    let today = luanda(now).date();
+    if date > today {
+        bail!("{date} has not begun in Luanda");
+    }
+    if date == today {
+        output::note("The day is not over in Luanda: the rail may have more to tell.");
+    }
+    let told = orders::reconcile(&app, rail, date, args.apply).await?;
+    if args.apply {
+        let what = date.to_string();
+        app.store.note(now, &args.by.author(), "rail.reconcile", rail.name(), &what).await?;
+    }
     let (matched, differing): (Vec<_>, Vec<_>) =
         told.findings.iter().partition(|finding| finding.verdict == Verdict::Matched);
     let agree = differing.is_empty() && told.unread.is_empty();
@@ -91,15 +107,17 @@ fn view(finding: &Finding) -> FindingView {
         Verdict::Noted => "noted_now",
         Verdict::MissingThere => "missing_there",
     };
-    let our_amount = match finding.verdict {
-        Verdict::AmountDiffers { ours } => Some(ours.to_string()),
-        _ => None,
+    let amount = finding.amount.to_string();
+    let (amount, our_amount) = match finding.verdict {
+        Verdict::AmountDiffers { ours } => (Some(amount), Some(ours.to_string())),
+        Verdict::MissingThere => (None, Some(amount)),
+        _ => (Some(amount), None),
     };
     FindingView {
         result,
         rail_payment_id: finding.rail_payment_id.clone(),
         reference_number: finding.order.as_ref().map(|order| order.as_str().to_owned()),
-        amount: finding.amount.to_string(),
+        amount,
         our_amount,
     }
 }
@@ -110,9 +128,10 @@ fn print(view: View) {
         .into_iter()
         .map(|one| {
             let (payment, order) = (one.rail_payment_id, one.reference_number);
-            let ours = one.our_amount.unwrap_or_default();
-            let order = order.unwrap_or_default();
-            [one.result.to_owned(), payment.unwrap_or_default(), order, one.amount, ours]
+            let (theirs, ours) =
+                (one.amount.unwrap_or_default(), one.our_amount.unwrap_or_default());
+            let (payment, order) = (payment.unwrap_or_default(), order.unwrap_or_default());
+            [one.result.to_owned(), payment, order, theirs, ours]
         })
         .collect();
     if !rows.is_empty() {

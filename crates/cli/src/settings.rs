@@ -153,8 +153,8 @@ struct File {
 }
 
 impl File {
-    /// Names without a folder are of files beside the settings: the same settings work wherever all of them
-    /// are put together, as systemd does with credentials.
+    /// Files that are not named with their whole path are looked for from where the settings are: the same
+    /// settings work wherever all of them are put together, as systemd does with credentials.
     fn beside(mut self, settings: &Path) -> Self {
         let folder = settings.parent().unwrap_or(Path::new(""));
         let own = [
@@ -238,7 +238,9 @@ impl ServiceArgs {
         };
         let config = Config {
             environment,
-            public_url: public_url.map(|url| web_address("public URL", url)).transpose()?,
+            public_url: public_url
+                .map(|url| web_address(url).map_err(|why| anyhow!("the public URL: {why}")))
+                .transpose()?,
             tls: tls(self, &file)?,
             trusted_proxies: proxies.clone(),
             private_webhook_targets: self
@@ -385,7 +387,7 @@ fn rail(table: &RailTable) -> anyhow::Result<RailConfig> {
         (None, Some(path)) => read_secret(path)?,
         _ => bail!("rail {name} needs either secret or secret_file"),
     };
-    let url = web_address(&format!("URL of rail {name}"), url)?;
+    let url = web_address(url).map_err(|why| anyhow!("the URL of rail {name}: {why}"))?;
     Ok(RailConfig { name: name.clone(), url, secret: secret.into() })
 }
 
@@ -453,16 +455,17 @@ fn within(name: &str, given: usize, most: usize) -> anyhow::Result<usize> {
     Ok(given)
 }
 
-/// Without what a path is later put behind.
-fn web_address(what: &str, text: &str) -> anyhow::Result<Url> {
-    let example = "write it like https://api.example.ao";
-    let url: Url = text.parse().map_err(|_| anyhow!("the {what} is not a URL: {example}"))?;
+/// How a service is reached: without what a path is later put behind.
+pub(crate) fn web_address(text: &str) -> Result<Url, &'static str> {
+    const LIKE: &str = "it must be http or https, without user, query or fragment: write it like \
+                        https://api.example.ao";
+    let url: Url = text.parse().map_err(|_| LIKE)?;
     let has_more = url.query().is_some()
         || url.fragment().is_some()
         || !url.username().is_empty()
         || url.password().is_some();
     if !matches!(url.scheme(), "http" | "https") || has_more {
-        bail!("the {what} must be http or https, without user, query or fragment: {example}");
+        return Err(LIKE);
     }
     Ok(url)
 }

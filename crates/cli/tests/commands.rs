@@ -134,6 +134,10 @@ fn during_the_overlap_both_secrets_get_tokens(place: &Place) {
     // The token of the new secret proves that the service knows of the rotation.
     assert_eq!(new.query(&new.token(), "order-1").status, 404);
     assert_eq!(old.query(&old.token(), "order-1").status, 404);
+    let shown = place.svc(&["partner", "show", &old.client_id, "--json"]).json();
+    assert!(shown["previousSecretUntil"].is_string(), "{shown}");
+    let again = place.svc(&["partner", "rotate-secret", &old.client_id, "--overlap", "1h"]);
+    assert!(again.stderr.contains("has ended with this"), "{again:?}");
 }
 
 fn the_old_secret_ends_with_its_overlap(place: &Place) {

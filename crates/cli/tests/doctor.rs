@@ -74,13 +74,14 @@ fn a_database_that_is_not_there_or_empty_is_told_and_not_made() {
     std::fs::write(&path, "").expect("it can be written");
     let ran = run(&mut doctor(&place, &[]));
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    is(&examined(&ran), "schema", "failed", "is empty");
+    is(&examined(&ran), "database", "failed", "there is no database");
 }
 
 #[test]
 fn a_schema_of_another_version_is_told_and_left_alone() {
     let database = FreshDatabase::new();
     let place = database.place();
+    is(&examined(&run(&mut doctor(&place, &[]))), "schema", "failed", "is empty");
     assert_eq!(place.svc(&["migrate"]).code, Some(0));
     is(&examined(&run(&mut doctor(&place, &[]))), "clock", "ok", "as the database says");
     let last = "delete from refinery_schema_history where version = (select max(version) from refinery_schema_history)";

@@ -125,20 +125,38 @@ fn so_is_a_database_of_postgresql() {
 }
 
 #[test]
-fn what_postgresql_refuses_a_migration_for_is_told() {
+fn a_first_migration_that_was_cut_off_goes_on() {
     let database = FreshDatabase::new();
     let place = database.place();
-    execute(
-        &place.database,
-        "revoke create on schema public from public; drop role if exists svc_reader",
-    )
-    .unwrap();
-    execute(&place.database, "create role svc_reader login").unwrap();
-    let (_, server) = place.database.split_once('@').unwrap_or_default();
-    let reader = format!("postgres://svc_reader@{server}");
+    let begun = "create table refinery_schema_history
+                 (version int4 primary key, name varchar(255), applied_on varchar(255), checksum varchar(255))";
+    execute(&place.database, begun).unwrap();
+    place.svc(&["partner", "list"]).refused("run svc migrate first");
+    assert_eq!(place.svc(&["migrate"]).code, Some(0));
+}
+
+#[test]
+fn a_role_that_may_not_write_is_told() {
+    let database = FreshDatabase::new();
+    let place = database.place();
+    let role = format!("svc_reader_{}", std::process::id());
+    let sql = |text: &str| execute(&place.database, &text.replace("ROLE", &role)).unwrap();
+    sql("revoke create on schema public from public");
+    sql("create role ROLE login");
+    let (_, server) = place.database.split_once('@').expect("the URL names its user");
+    let reader = format!("postgres://{role}@{server}");
     run(&mut svc(&["migrate", "--database", &reader]))
         .refused("permission denied for schema public");
-    execute(&place.database, "drop role svc_reader").unwrap();
+    assert_eq!(place.svc(&["migrate"]).code, Some(0));
+    sql("grant select, insert on all tables in schema public to ROLE");
+    sql("grant create on schema public to ROLE");
+    let doctor = run(&mut svc(&["doctor", "--database", &reader]));
+    let told = format!("the role {role} may not write");
+    assert!(doctor.stdout.contains(&told), "{doctor:?}");
+    sql("grant update on all tables in schema public to ROLE");
+    let doctor = run(&mut svc(&["doctor", "--database", &reader]));
+    assert!(!doctor.stdout.contains(&told), "{doctor:?}");
+    sql("drop owned by ROLE; drop role ROLE");
 }
 
 #[test]

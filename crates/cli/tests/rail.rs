@@ -56,7 +56,7 @@ fn what_a_rail_has_and_we_have_not_is_told_and_settled_when_asked(place: &Place)
     let statement = json!({ "lines": [stranger] }).to_string();
     let connector = Receiver::start(move |_| (200, statement.clone()));
     let configured = Configured::new(place, &connector.url());
-    let asked = ["acquirer", "2026-11-15"];
+    let asked = ["acquirer", "2026-01-15"];
     let looked = configured.reconcile(place, &asked);
     assert_eq!(looked.code, Some(1), "{looked:?}");
     assert!(looked.stdout.contains("missing_here"), "{looked:?}");
@@ -71,15 +71,24 @@ fn what_a_rail_has_and_we_have_not_is_told_and_settled_when_asked(place: &Place)
     assert_eq!(again["findings"][0]["amount"], "15000.00");
     let exceptions = place.svc(&["exception", "list", "--json"]).json();
     assert_eq!(exceptions[0]["railPaymentId"], "p1");
+    let history = place.svc(&["audit", "list", "--json"]).json().to_string();
+    assert!(history.contains("rail.reconcile"), "{history}");
 }
 
 fn without_a_rail_that_answers_it_says_what_to_do(place: &Place) {
     place.partner();
     let configured = Configured::new(place, "http://127.0.0.1:1");
     let ask = |rail, day| configured.reconcile(place, &[rail, day]);
-    ask("nobody", "2026-11-15").refused("there is no rail nobody");
-    ask("simulator", "2026-11-15").refused("has no statements");
-    ask("acquirer", "2026-11-15").refused("the connector did not answer");
+    ask("nobody", "2026-01-15").refused("there is no rail nobody");
+    ask("simulator", "2026-01-15").refused("has no statements");
+    ask("acquirer", "2026-01-15").refused("the connector did not answer");
+    ask("acquirer", "2999-01-15").refused("has not begun in Luanda");
+    let doctor = place.svc(&["doctor", "--config", &configured.0]);
+    assert!(doctor.stdout.contains("acquirer: the connector did not answer"), "{doctor:?}");
+    let connector = Receiver::start(|_| (200, json!({ "methods": [] }).to_string()));
+    let answering = Configured::new(place, &connector.url());
+    let doctor = place.svc(&["doctor", "--config", &answering.0]);
+    assert!(doctor.stdout.contains("acquirer answers and offers"), "{doctor:?}");
     let yesterday = ask("acquirer", "yesterday");
     assert_eq!(yesterday.code, Some(2), "{yesterday:?}");
 }

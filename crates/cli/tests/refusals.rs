@@ -71,6 +71,17 @@ fn production_refuses_each_unsafe_setting_with_its_sentence() {
 }
 
 #[test]
+fn production_invites_by_https_alone() {
+    let production = Production::new();
+    let create = |url: &[&str]| run(&mut production.svc(&[&["operator", "create", "ana"], url]));
+    for wrong in [&[][..], &["--url", "http://api.example.ao"]] {
+        create(wrong).refused("production is reached by https");
+    }
+    let told = create(&["--url", "https://api.example.ao/"]).stdout;
+    assert!(told.starts_with("https://api.example.ao/console/welcome/"), "{told}");
+}
+
+#[test]
 fn production_without_a_master_key_is_refused() {
     let production = Production::new();
     let mut command = production.serve(&[&ENVIRONMENT, &PUBLIC_URL, &PROXY]);

@@ -71,7 +71,7 @@ impl Sealer {
             && self.told.is_none_or(|(id, at)| id != seal.id && at.elapsed() >= TOLD_PERIOD)
         {
             self.told = Some((seal.id, app.clock.stopwatch()));
-            tracing::info!(head = %format_args!("{}:{}", seal.id, hex::encode(&seal.mac)), "the history is sealed");
+            tracing::info!(head = %seal, "the history is sealed");
         }
         Ok(())
     }

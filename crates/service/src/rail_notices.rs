@@ -7,7 +7,6 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
-use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde::Serialize;
 
@@ -15,7 +14,6 @@ use crate::app::App;
 use crate::http::{ApiError, Exchange, FieldFault, Issue, Reply, read_json_bytes};
 use crate::orders;
 use crate::rails::{Rail, Signature};
-use crate::store::Received;
 
 /// Of a notice that nobody can read.
 const LOGGED_BYTES_MAX: usize = 2_048;
@@ -36,27 +34,14 @@ async fn notify(
     axum::Extension(exchange): axum::Extension<Exchange>,
     headers: HeaderMap,
     body: Body,
-) -> Response {
-    match receive(&app, &name, &exchange, &headers, body).await {
-        Ok(reply) => reply.into_response(),
-        Err(fault) => fault.into_response(),
-    }
-}
-
-async fn receive(
-    app: &App,
-    name: &str,
-    exchange: &Exchange,
-    headers: &HeaderMap,
-    body: Body,
 ) -> Result<Reply<NoticeReply>, ApiError> {
     // A rail that does not exist looks like one whose signature is wrong; for neither is a body read that nobody
     // has signed.
-    let Some(Rail::Connector(connector)) = app.rails.named(name).map(|rail| &**rail) else {
+    let Some(Rail::Connector(connector)) = app.rails.named(&name).map(|rail| &**rail) else {
         return Err(ApiError::InvalidSignature);
     };
-    let signature = Signature::of(headers).ok_or(ApiError::InvalidSignature)?;
-    let raw = read_json_bytes(headers, body).await?;
+    let signature = Signature::of(&headers).ok_or(ApiError::InvalidSignature)?;
+    let raw = read_json_bytes(&headers, body).await?;
     let notice = connector.receive(&signature, &raw).map_err(|_| ApiError::InvalidSignature)?;
     let notice = notice.ok_or_else(|| {
         // It may be money: whoever reads the log finds what we were told.
@@ -64,11 +49,6 @@ async fn receive(
         tracing::error!(rail = name, notice = ?start, "a signed notice of a rail cannot be read");
         ApiError::InvalidBody(vec![FieldFault::new("body", Issue::NotANotice)])
     })?;
-    let received = orders::settle(app, notice, &exchange.request_id).await?;
-    let outcome = match received {
-        Received::Confirmed | Received::Noted => "applied",
-        Received::Exception(_) => "exception",
-        Received::Duplicate => "duplicate",
-    };
-    Ok(Reply::ok(NoticeReply { outcome }))
+    let received = orders::settle(&app, notice, &exchange.request_id).await?;
+    Ok(Reply::ok(NoticeReply { outcome: received.outcome() }))
 }

@@ -14,14 +14,12 @@ use crate::app::App;
 use crate::http::{ApiError, Asset, json};
 use crate::store::StoreError;
 
-const SCRIPT_TYPE: &str = "text/javascript; charset=utf-8";
 static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new(SCRIPT_TYPE, include_bytes!("../assets/svc.min.js"))
+    Asset::new(Asset::SCRIPT, include_bytes!("../assets/svc.min.js"))
         .with_brotli(include_bytes!("../assets/svc.min.js.br"))
 });
 /// Long enough to spare a page's second load, short enough for a mend to arrive.
 const A_WHILE: &str = "public, max-age=300";
-const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
@@ -68,7 +66,7 @@ async fn immutable(
     headers: HeaderMap,
 ) -> Response {
     if asked == version() {
-        return for_all(SCRIPT.respond(&headers, FOR_EVER));
+        return for_all(SCRIPT.respond(&headers, Asset::FOR_EVER));
     }
     // Nobody makes us look for what cannot be one.
     if asked.len() != version().len() || !asked.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -76,8 +74,8 @@ async fn immutable(
     }
     match app.store.kept_file(&name(&asked)).await {
         Ok(Some(script)) => {
-            let kind = HeaderValue::from_static(SCRIPT_TYPE);
-            let cache = HeaderValue::from_static(FOR_EVER);
+            let kind = HeaderValue::from_static(Asset::SCRIPT);
+            let cache = HeaderValue::from_static(Asset::FOR_EVER);
             let no_sniff = HeaderValue::from_static("nosniff");
             let headers = [
                 (header::CONTENT_TYPE, kind),

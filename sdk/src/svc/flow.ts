@@ -91,11 +91,16 @@ export function startFlow(service: string, key: string, options: Options, ended:
     } catch (cause) {
       const error = new SvcError("callback_failed", "a callback of the page threw", { cause });
       try {
-        await options.onError?.(error);
+        await tell(error);
       } catch (again) {
         console.error(error, again);
       }
     }
+  }
+
+  /** Nobody who listens: whoever looks at the console. */
+  function tell(error: SvcError): unknown {
+    return (options.onError ?? console.error)(error);
   }
 
   function finish(call: () => unknown): void {
@@ -108,7 +113,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
   }
 
   function fail(error: SvcError): void {
-    finish(() => options.onError?.(error));
+    finish(() => tell(error));
     stage?.close();
     shut();
   }

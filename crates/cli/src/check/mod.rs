@@ -121,9 +121,6 @@ async fn grade(args: &Args) -> anyhow::Result<bool> {
 /// A handler that passes marks orders as paid that nobody paid: not by a slip of the pen on a system
 /// that sells.
 fn refuse_strangers(args: &Args) -> anyhow::Result<()> {
-    if !matches!(args.webhook_url.scheme(), "http" | "https") {
-        bail!("{} is not the address of a handler: it begins with http", args.webhook_url);
-    }
     let here = match args.webhook_url.host() {
         Some(url::Host::Domain(name)) => name == "localhost",
         Some(url::Host::Ipv4(address)) => address.is_loopback(),

@@ -5,7 +5,7 @@ use svc_service::app::Clock;
 use svc_service::config::Config;
 use svc_service::domain::Environment;
 use svc_service::keys::Keys;
-use svc_service::store::{Inspection, inspect};
+use svc_service::store::{Database, Inspection, inspect};
 
 use super::Check;
 use crate::settings::Settings;
@@ -23,22 +23,34 @@ pub(super) async fn examine(settings: &Settings) -> (Vec<Check>, Environment) {
     let looked = match inspect(database).await {
         Ok(looked) => looked,
         Err(fault) => {
-            let fix = "start it or mend --database; a new deployment begins with svc migrate";
+            let fix = match database {
+                Database::Sqlite(_) => "mend --database; a new deployment begins with svc migrate",
+                Database::Postgres(_) => {
+                    "start PostgreSQL, or mend --database: host, name, user and password"
+                }
+            };
             let checks = vec![Check::failed("database", fault.to_string(), fix), clock(None)];
             return (checks, asked.unwrap_or(Environment::Sandbox));
         }
     };
     let stored = looked.environment.as_deref().and_then(|name| name.parse().ok());
     let environment = stored.or(asked).unwrap_or(Environment::Sandbox);
-    let mut checks = vec![
-        Check::ok("database", format!("{} answers", looked.engine)),
-        schema(&looked),
-        belongs(asked, stored),
-    ];
+    let mut checks = vec![written(&looked), schema(&looked), belongs(asked, stored)];
     checks.extend(durability(&looked, environment));
     checks.push(master_key(config, &looked, environment));
     checks.push(clock(looked.now));
     (checks, environment)
+}
+
+fn written(looked: &Inspection) -> Check {
+    match &looked.unwritable {
+        None => Check::ok("database", format!("{} answers", looked.engine)),
+        Some(why) => Check::failed(
+            "database",
+            why,
+            "give it to the user of the service, and run svc doctor as that user",
+        ),
+    }
 }
 
 fn schema(looked: &Inspection) -> Check {

@@ -8,14 +8,14 @@ use metrics_exporter_prometheus::{
     Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
 };
 
-use crate::domain::Status;
+use crate::domain::{Failure, Status};
 use crate::store::{Attention, Received};
 
 pub struct Metrics {
     handle: PrometheusHandle,
     routes: [RouteMetrics; ROUTES.len()],
     transitions: [Counter; 2],
-    rail_notices: [Counter; RAIL_NOTICES.len()],
+    rail_notices: [Counter; Received::OUTCOMES.len()],
     pub batch_size: Histogram,
     pub orders_created: Counter,
     pub orders_replayed: Counter,
@@ -27,19 +27,13 @@ pub struct Metrics {
     exceptions_open: Gauge,
     payments_unanswered: Gauge,
     pub clock_leap: Gauge,
-    webhook_attempts: [Counter; WEBHOOK_OUTCOMES.len()],
+    webhooks_delivered: Counter,
+    webhook_failures: [Counter; Failure::ALL.len()],
     webhook_durations: Histogram,
     pub webhook_first_attempt_lag: Histogram,
     pub webhooks_in_flight: Gauge,
     pub webhook_breakers_open: Gauge,
 }
-
-/// What becomes of a rail's notices: these add up to all that were received.
-const RAIL_NOTICES: [&str; 3] = ["applied", "exception", "duplicate"];
-
-/// How an attempt to deliver a webhook can end; the first is success.
-const WEBHOOK_OUTCOMES: [&str; 9] =
-    ["delivered", "status", "timeout", "connect", "tls", "dns", "refused", "broken", "unsigned"];
 
 /// The routes by which requests are counted; whatever else is asked for is the last one.
 pub const ROUTES: [&str; 18] = [
@@ -94,6 +88,11 @@ impl Metrics {
             |name: &'static str| recorder.register_gauge(&Key::from_static_name(name), &META);
         let histogram =
             |name: &'static str| recorder.register_histogram(&Key::from_static_name(name), &META);
+        let webhook_attempts = |outcome: &'static str| {
+            let labels = vec![Label::from_static_parts("outcome", outcome)];
+            let key = Key::from_parts("svc_webhook_attempts_total", labels);
+            recorder.register_counter(&key, &META)
+        };
         Self {
             handle: recorder.handle(),
             routes: ROUTES.map(|route| route_metrics(&recorder, route)),
@@ -108,7 +107,7 @@ impl Metrics {
                 let key = Key::from_parts("svc_order_transitions_total", labels);
                 recorder.register_counter(&key, &META)
             }),
-            rail_notices: RAIL_NOTICES.map(|outcome| {
+            rail_notices: Received::OUTCOMES.map(|outcome| {
                 let labels = vec![Label::from_static_parts("outcome", outcome)];
                 let key = Key::from_parts("svc_rail_notices_total", labels);
                 recorder.register_counter(&key, &META)
@@ -118,11 +117,8 @@ impl Metrics {
             exceptions_open: gauge("svc_exceptions_open"),
             payments_unanswered: gauge("svc_payments_unanswered"),
             clock_leap: gauge("svc_clock_leap_seconds"),
-            webhook_attempts: WEBHOOK_OUTCOMES.map(|outcome| {
-                let labels = vec![Label::from_static_parts("outcome", outcome)];
-                let key = Key::from_parts("svc_webhook_attempts_total", labels);
-                recorder.register_counter(&key, &META)
-            }),
+            webhooks_delivered: webhook_attempts("delivered"),
+            webhook_failures: Failure::ALL.map(|failure| webhook_attempts(failure.as_str())),
             webhook_durations: histogram("svc_webhook_attempt_duration_seconds"),
             webhook_first_attempt_lag: histogram("svc_webhook_first_attempt_lag_seconds"),
             webhooks_in_flight: gauge("svc_webhooks_in_flight"),
@@ -164,19 +160,18 @@ impl Metrics {
 
     /// One notice of a rail.
     pub fn rail_notice(&self, received: Received) {
-        match received {
-            Received::Confirmed | Received::Noted => self.rail_notices[0].increment(1),
-            Received::Exception(_) => self.rail_notices[1].increment(1),
-            Received::Duplicate => self.rail_notices[2].increment(1),
-        }
+        let place = Received::OUTCOMES.iter().position(|known| *known == received.outcome());
+        self.rail_notices[place.expect("one of the three")].increment(1);
     }
 
-    /// One attempt to deliver a webhook; `failure` is one of `WEBHOOK_OUTCOMES`.
-    pub fn webhook_attempt(&self, failure: Option<&'static str>, took: Duration) {
-        let outcome = failure.unwrap_or(WEBHOOK_OUTCOMES[0]);
-        if let Some(place) = WEBHOOK_OUTCOMES.iter().position(|known| *known == outcome) {
-            self.webhook_attempts[place].increment(1);
-        }
+    /// One attempt to deliver a webhook.
+    pub fn webhook_attempt(&self, failure: Option<Failure>, took: Duration) {
+        let counted = Failure::ALL.iter().zip(&self.webhook_failures);
+        let counter = match failure {
+            None => Some(&self.webhooks_delivered),
+            Some(failure) => counted.into_iter().find(|(one, _)| **one == failure).map(|(_, c)| c),
+        };
+        counter.expect("every failure is counted").increment(1);
         self.webhook_durations.record(took.as_secs_f64());
     }
 

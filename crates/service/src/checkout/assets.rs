@@ -8,14 +8,11 @@ use axum::response::{IntoResponse, Response};
 
 use crate::http::{ApiError, Asset};
 
-static CSS: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("text/css; charset=utf-8", include_bytes!("../../assets/checkout.css"))
-});
-static JS: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("text/javascript; charset=utf-8", include_bytes!("../../assets/checkout.js"))
-});
+static CSS: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new(Asset::STYLE, include_bytes!("../../assets/checkout.css")));
+static JS: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new(Asset::SCRIPT, include_bytes!("../../assets/checkout.js")));
 
-const FOR_EVER: &str = "public, max-age=31536000, immutable";
 const NOT_KEPT: &str = "no-store";
 
 fn css_name() -> String {
@@ -37,8 +34,8 @@ pub(super) fn js_url() -> String {
 /// GET /checkout/assets/{name}
 pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
     match name {
-        name if name == css_name() => CSS.respond(&headers, FOR_EVER),
-        name if name == js_name() => JS.respond(&headers, FOR_EVER),
+        name if name == css_name() => CSS.respond(&headers, Asset::FOR_EVER),
+        name if name == js_name() => JS.respond(&headers, Asset::FOR_EVER),
         // While nodes are upgraded one by one, the page may be of another.
         name if name.starts_with("checkout.") && name.ends_with(".css") => {
             CSS.respond(&headers, NOT_KEPT)

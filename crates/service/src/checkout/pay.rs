@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 
 use super::session::Session;
 use super::view::{self, Typed, render};
-use super::visit::{Visit, too_many};
+use super::visit::Visit;
 use crate::app::App;
 use crate::domain::{Author, PaymentMethod, PhoneNumber};
 use crate::http::{ApiError, Pairs, is_foreign, read_form};
@@ -72,7 +72,7 @@ impl Form {
         }
         let reference = &visit.dossier.order.reference_number;
         if let Err(limited) = app.limits.checkout_poll(reference) {
-            return Err(Box::new(too_many(&visit.headers, visit.options.language, limited)));
+            return Err(Box::new(view::too_many(&visit.headers, visit.options.language, limited)));
         }
         match Session::of(&app.keys, pairs.value("session"), reference) {
             Some(session) => Ok(Self { session, pairs }),

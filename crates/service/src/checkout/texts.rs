@@ -2,371 +2,93 @@
 //!
 //! `{…}` is filled in by the view, but for `{s}`, which the page's script fills each second.
 
-use crate::http::Language;
+use crate::http::texts;
 
-pub(super) struct Texts {
-    pub pay_to: &'static str,
-    pub processed: &'static str,
-    pub test: &'static str,
-    pub test_reference: &'static str,
-    pub choose: &'static str,
-    pub phone_title: &'static str,
-    pub phone: &'static str,
-    pub phone_hint: &'static str,
-    pub phone_bad: &'static str,
-    pub pay: &'static str,
-    pub no_pin: &'static str,
-    pub wait: &'static str,
-    pub wait_left: &'static str,
-    pub wait_sent: &'static str,
-    pub wait_open: &'static str,
-    pub wait_check: &'static str,
-    pub wait_approve: &'static str,
-    pub wait_auto: &'static str,
-    pub refused: &'static str,
-    pub retry: &'static str,
-    pub other: &'static str,
-    pub reference_title: &'static str,
-    pub where_to_pay: &'static str,
-    pub entity: &'static str,
-    pub reference: &'static str,
-    pub amount: &'static str,
-    pub copy: &'static str,
-    pub copied: &'static str,
-    pub print: &'static str,
-    pub share: &'static str,
-    pub reference_note: &'static str,
-    pub m_own: &'static str,
-    pub scan: &'static str,
-    pub qr_alt: &'static str,
-    pub code: &'static str,
-    pub open_app: &'static str,
-    pub confirming: &'static str,
-    pub confirming_warn: &'static str,
-    pub confirming_text: &'static str,
-    pub paid: &'static str,
-    pub date: &'static str,
-    pub method: &'static str,
-    pub operation: &'static str,
-    pub order: &'static str,
-    pub receipt: &'static str,
-    pub print_receipt: &'static str,
-    pub back_to_shop: &'static str,
-    pub cancelled: &'static str,
-    pub cancelled_text: &'static str,
-    pub expired: &'static str,
-    pub expired_text: &'static str,
-    pub down: &'static str,
-    pub down_text: &'static str,
-    pub cancel: &'static str,
-    pub cancel_sure: &'static str,
-    pub cancel_yes: &'static str,
-    pub cancel_waits: &'static str,
-    pub offline: &'static str,
-    /// What the payer asked for did not arrive, or its answer did not.
-    pub unsent: &'static str,
-    pub failed: &'static str,
-    pub no_methods: &'static str,
-    pub m_express_hint: &'static str,
-    pub m_ref: &'static str,
-    pub m_ref_hint: &'static str,
-    pub m_own_hint: &'static str,
-    pub valid: &'static str,
-    pub valid_code: &'static str,
-    pub refused_payer: &'static str,
-    pub refused_bank: &'static str,
-    pub funds: &'static str,
-    pub limit: &'static str,
-    pub timeout: &'static str,
-    pub refused_other: &'static str,
-    pub not_found_title: &'static str,
-    pub not_found_text: &'static str,
-    pub too_many_title: &'static str,
-    pub too_many_text: &'static str,
-    pub returned_text: &'static str,
-    pub held_text: &'static str,
-    pub cancelling: &'static str,
-    pub cancelling_text: &'static str,
-    pub look_again: &'static str,
-    pub stale: &'static str,
-    pub unpaid_reference: &'static str,
-    pub bank_silent: &'static str,
-    pub code_expired: &'static str,
+texts! {
+    pay_to: "Pagamento a", "Payment to", "Paiement à";
+    processed: "Pagamento processado por svc", "Payment processed by svc", "Paiement traité par svc";
+    test: "TESTE: nenhum dinheiro é movimentado", "TEST: no money moves", "TEST : aucun argent n'est transféré";
+    test_reference: "TESTE: não pague esta referência", "TEST: do not pay this reference", "TEST : ne payez pas cette référence";
+    choose: "Como quer pagar?", "How do you want to pay?", "Comment voulez-vous payer ?";
+    phone_title: "Pagar com o telemóvel", "Pay with your phone", "Payer avec votre mobile";
+    phone: "Número de telemóvel", "Mobile number", "Numéro de mobile";
+    phone_hint: "O número associado à sua app de pagamentos", "The number linked to your payment app", "Le numéro associé à votre app de paiement";
+    phone_bad: "Introduza 9 dígitos, a começar por 9", "Enter 9 digits starting with 9", "Entrez 9 chiffres commençant par 9";
+    pay: "Pagar {amount}", "Pay {amount}", "Payer {amount}";
+    no_pin: "Autorize sempre na app. Nunca pedimos o seu PIN nesta página.", "Always approve in the app. We never ask for your PIN on this page.", "Autorisez toujours dans l'app. Nous ne demandons jamais votre code PIN sur cette page.";
+    wait: "Abra a app e autorize o pagamento", "Open the app and approve the payment", "Ouvrez l'app et autorisez le paiement";
+    wait_left: "Tempo restante: {s} s", "Time left: {s} s", "Temps restant : {s} s";
+    wait_sent: "Enviámos o pedido para o número", "We sent the request to", "Nous avons envoyé la demande au";
+    wait_open: "Abra a app de pagamentos no telemóvel", "Open the payment app on your phone", "Ouvrez l'app de paiement sur votre mobile";
+    wait_check: "Confira a loja e o montante", "Check the shop and the amount", "Vérifiez la boutique et le montant";
+    wait_approve: "Autorize e volte a esta página", "Approve and come back to this page", "Autorisez et revenez sur cette page";
+    wait_auto: "Esta página actualiza-se sozinha.", "This page updates by itself.", "Cette page s'actualise toute seule.";
+    refused: "Pagamento não autorizado", "Payment not approved", "Paiement non autorisé";
+    retry: "Tentar de novo", "Try again", "Réessayer";
+    other: "Outro método", "Other method", "Autre moyen";
+    reference_title: "Pague com esta referência", "Pay with this reference", "Payez avec cette référence";
+    where_to_pay: "Pague no ATM, na app Multicaixa Express ou no banco online", "Pay at an ATM, in the Multicaixa Express app or online banking", "Payez au distributeur, dans l'app Multicaixa Express ou en banque en ligne";
+    entity: "Entidade", "Entity", "Entité";
+    reference: "Referência", "Reference", "Référence";
+    amount: "Montante", "Amount", "Montant";
+    copy: "Copiar", "Copy", "Copier";
+    copied: "Copiado", "Copied", "Copié";
+    print: "Imprimir", "Print", "Imprimer";
+    share: "Partilhar", "Share", "Partager";
+    reference_note: "Guarde estes dados e pague quando quiser, dentro do prazo. A loja é avisada do pagamento.", "Keep these details and pay whenever you like before the deadline. The shop is told when you pay.", "Gardez ces données et payez quand vous voulez avant l'échéance. La boutique est avertie du paiement.";
+    m_own: "Pagar com {wallet}", "Pay with {wallet}", "Payer avec {wallet}";
+    scan: "Ou leia o código QR com a app de outro telemóvel, ou introduza o código", "Or scan the QR code with the app on another phone, or type the code", "Ou scannez le code QR avec l'app d'un autre mobile, ou saisissez le code";
+    qr_alt: "Código QR deste pagamento", "QR code of this payment", "Code QR de ce paiement";
+    code: "Código", "Code", "Code";
+    open_app: "Abrir a app", "Open the wallet", "Ouvrir le portefeuille";
+    confirming: "Estamos a confirmar", "Still confirming", "Confirmation en cours";
+    confirming_warn: "Não pague outra vez", "Do not pay again", "Ne payez pas à nouveau";
+    confirming_text: "Pode demorar alguns minutos. Esta página actualiza-se sozinha e a loja é avisada.", "It can take a few minutes. This page updates by itself, and the shop is told.", "Cela peut prendre quelques minutes. Cette page s'actualise toute seule et la boutique est prévenue.";
+    paid: "Pagamento confirmado", "Payment confirmed", "Paiement confirmé";
+    date: "Data", "Date", "Date";
+    method: "Método", "Method", "Moyen";
+    operation: "Operação", "Operation", "Opération";
+    order: "Encomenda", "Order", "Commande";
+    receipt: "Comprovativo de pagamento. Não serve de factura.", "Proof of payment. Not an invoice.", "Justificatif de paiement. Ne vaut pas facture.";
+    print_receipt: "Imprimir comprovativo", "Print proof", "Imprimer le justificatif";
+    back_to_shop: "Voltar à loja", "Back to the shop", "Retour à la boutique";
+    cancelled: "Pagamento cancelado", "Payment cancelled", "Paiement annulé";
+    cancelled_text: "Esta encomenda já não pode ser paga. Para comprar, volte à loja.", "This order can no longer be paid. To buy, go back to the shop.", "Cette commande ne peut plus être payée. Pour acheter, retournez à la boutique.";
+    expired: "O prazo terminou", "Expired", "Délai dépassé";
+    expired_text: "Não pague esta referência. Para comprar, volte à loja.", "Do not pay this reference. To buy, go back to the shop.", "Ne payez pas cette référence. Pour acheter, retournez à la boutique.";
+    down: "Serviço indisponível", "Service unavailable", "Service indisponible";
+    down_text: "Não foi possível iniciar o pagamento. Tente mais tarde.", "The payment could not be started. Try later.", "Le paiement n'a pas pu être lancé. Réessayez plus tard.";
+    cancel: "Cancelar pagamento", "Cancel payment", "Annuler le paiement";
+    cancel_sure: "Depois de cancelar, esta encomenda já não pode ser paga.", "Once cancelled, this order can no longer be paid.", "Une fois annulée, cette commande ne peut plus être payée.";
+    cancel_yes: "Sim, cancelar", "Yes, cancel", "Oui, annuler";
+    cancel_waits: "Pediu para cancelar. Há um pagamento em curso: se não for autorizado, cancelamos.", "You asked to cancel. A payment is in progress: if it is not approved, we cancel.", "Vous avez demandé l'annulation. Un paiement est en cours : s'il n'est pas autorisé, nous annulons.";
+    offline: "Sem ligação. Tentamos de novo assim que voltar.", "No connection. We try again as soon as it is back.", "Pas de connexion. Nous réessayons dès qu'elle revient.";
+    unsent: "Sem ligação. Assim que voltar, tente outra vez: não será cobrado duas vezes.", "No connection. Once it is back, try again: you will not pay twice.", "Pas de connexion. Dès qu'elle revient, réessayez : vous ne paierez pas deux fois.";
+    failed: "Algo correu mal. Tente de novo.", "Something went wrong. Try again.", "Un problème est survenu. Réessayez.";
+    no_methods: "De momento não há forma de pagar esta encomenda aqui. Volte à loja ou tente mais tarde.", "There is no way to pay this order here at the moment. Go back to the shop, or try later.", "Cette commande ne peut pas être payée ici pour le moment. Retournez à la boutique ou réessayez plus tard.";
+    m_express_hint: "Autorize na app do seu telemóvel", "Approve in the app on your phone", "Autorisez dans l'app de votre mobile";
+    m_ref: "Pagamento por referência", "Pay by reference", "Paiement par référence";
+    m_ref_hint: "ATM, app ou banco online", "ATM, app or online banking", "Distributeur, app ou banque en ligne";
+    m_own_hint: "Código QR ou código curto", "QR code or short code", "Code QR ou code court";
+    valid: "Válida até {date}, hora de Luanda", "Valid until {date}, Luanda time", "Valable jusqu'au {date}, heure de Luanda";
+    valid_code: "Válido até {date}, hora de Luanda", "Valid until {date}, Luanda time", "Valable jusqu'au {date}, heure de Luanda";
+    refused_payer: "O pedido foi recusado na app", "The request was refused in the app", "La demande a été refusée dans l'app";
+    refused_bank: "O seu banco não autorizou. Tente com outro cartão", "Your bank did not approve. Try another card", "Votre banque n'a pas autorisé. Essayez une autre carte";
+    funds: "Saldo insuficiente. Tente com outro cartão", "Insufficient balance. Try another card", "Solde insuffisant. Essayez une autre carte";
+    limit: "Limite do cartão excedido", "Card limit exceeded", "Plafond de la carte dépassé";
+    timeout: "O prazo de 90 segundos terminou", "The 90 second limit has passed", "Le délai de 90 secondes est dépassé";
+    refused_other: "O pagamento não foi concluído. Tente de novo", "The payment did not complete. Try again", "Le paiement n'a pas abouti. Réessayez";
+    not_found_title: "Página não encontrada", "Page not found", "Page introuvable";
+    not_found_text: "Este endereço de pagamento não existe ou já não é válido. Volte à loja e tente de novo.", "This payment address does not exist or is no longer valid. Go back to the shop and try again.", "Cette adresse de paiement n'existe pas ou n'est plus valable. Retournez à la boutique et réessayez.";
+    too_many_title: "Demasiados pedidos", "Too many requests", "Trop de demandes";
+    too_many_text: "Aguarde um momento e tente de novo.", "Wait a moment and try again.", "Attendez un instant et réessayez.";
+    returned_text: "Recebemos um valor que não corresponde a esta encomenda e que será devolvido. Guarde o número da operação.", "We received money that did not fit this order, and it will be returned. Keep the operation number.", "Nous avons reçu de l'argent qui ne convenait pas à cette commande ; il sera rendu. Gardez le numéro d'opération.";
+    held_text: "O valor recebido não corresponde ao valor pedido. Vamos analisar o que se passou: guarde o número da operação.", "The amount that arrived is not the one asked for. A person will look into it: keep the operation number.", "Le montant reçu n'est pas celui demandé. Une personne va vérifier : gardez le numéro d'opération.";
+    cancelling: "A cancelar", "Cancelling", "Annulation en cours";
+    cancelling_text: "Recuse ou ignore o pedido na app. Se o autorizar, o pagamento será válido.", "Refuse or ignore the request in the app. If you approve it, the payment counts.", "Refusez ou ignorez la demande dans l'app. Si vous l'autorisez, le paiement compte.";
+    look_again: "Ver o resultado", "See the result", "Voir le résultat";
+    stale: "A página esteve parada e nada foi enviado. Tente outra vez.", "The page had been idle and nothing was sent. Try again.", "La page est restée inactive et rien n'a été envoyé. Réessayez.";
+    unpaid_reference: "Tem a referência {reference} por pagar. Se pagar de outro modo, não a pague.", "You have reference {reference} still to pay. If you pay another way, do not pay it.", "Vous avez la référence {reference} à payer. Si vous payez autrement, ne la payez pas.";
+    bank_silent: "O banco não respondeu a tempo. Tente de novo", "The bank did not answer in time. Try again", "La banque n'a pas répondu à temps. Réessayez";
+    code_expired: "O código expirou. Nada foi pago com ele", "The code has expired. Nothing was paid with it", "Le code a expiré. Rien n'a été payé avec lui";
 }
-
-impl Texts {
-    pub(super) fn of(language: Language) -> &'static Self {
-        match language {
-            Language::Pt => &PT,
-            Language::En => &EN,
-            Language::Fr => &FR,
-        }
-    }
-}
-
-const PT: Texts = Texts {
-    pay_to: "Pagamento a",
-    processed: "Pagamento processado por svc",
-    test: "TESTE: nenhum dinheiro é movimentado",
-    test_reference: "TESTE: não pague esta referência",
-    choose: "Como quer pagar?",
-    phone_title: "Pagar com o telemóvel",
-    phone: "Número de telemóvel",
-    phone_hint: "O número associado à sua app de pagamentos",
-    phone_bad: "Introduza 9 dígitos, a começar por 9",
-    pay: "Pagar {amount}",
-    no_pin: "Autorize sempre na app. Nunca pedimos o seu PIN nesta página.",
-    wait: "Abra a app e autorize o pagamento",
-    wait_left: "Tempo restante: {s} s",
-    wait_sent: "Enviámos o pedido para o número",
-    wait_open: "Abra a app de pagamentos no telemóvel",
-    wait_check: "Confira a loja e o montante",
-    wait_approve: "Autorize e volte a esta página",
-    wait_auto: "Esta página actualiza-se sozinha.",
-    refused: "Pagamento não autorizado",
-    retry: "Tentar de novo",
-    other: "Outro método",
-    reference_title: "Pague com esta referência",
-    where_to_pay: "Pague no ATM, na app Multicaixa Express ou no banco online",
-    entity: "Entidade",
-    reference: "Referência",
-    amount: "Montante",
-    copy: "Copiar",
-    copied: "Copiado",
-    print: "Imprimir",
-    share: "Partilhar",
-    reference_note: "Guarde estes dados e pague quando quiser, dentro do prazo. A loja é avisada do pagamento.",
-    m_own: "Pagar com {wallet}",
-    scan: "Ou leia o código QR com a app de outro telemóvel, ou introduza o código",
-    qr_alt: "Código QR deste pagamento",
-    code: "Código",
-    open_app: "Abrir a app",
-    confirming: "Estamos a confirmar",
-    confirming_warn: "Não pague outra vez",
-    confirming_text: "Pode demorar alguns minutos. Esta página actualiza-se sozinha e a loja é avisada.",
-    paid: "Pagamento confirmado",
-    date: "Data",
-    method: "Método",
-    operation: "Operação",
-    order: "Encomenda",
-    receipt: "Comprovativo de pagamento. Não serve de factura.",
-    print_receipt: "Imprimir comprovativo",
-    back_to_shop: "Voltar à loja",
-    cancelled: "Pagamento cancelado",
-    cancelled_text: "Esta encomenda já não pode ser paga. Para comprar, volte à loja.",
-    expired: "O prazo terminou",
-    expired_text: "Não pague esta referência. Para comprar, volte à loja.",
-    down: "Serviço indisponível",
-    down_text: "Não foi possível iniciar o pagamento. Tente mais tarde.",
-    cancel: "Cancelar pagamento",
-    cancel_sure: "Depois de cancelar, esta encomenda já não pode ser paga.",
-    cancel_yes: "Sim, cancelar",
-    cancel_waits: "Pediu para cancelar. Há um pagamento em curso: se não for autorizado, cancelamos.",
-    offline: "Sem ligação. Tentamos de novo assim que voltar.",
-    unsent: "Sem ligação. Assim que voltar, tente outra vez: não será cobrado duas vezes.",
-    failed: "Algo correu mal. Tente de novo.",
-    no_methods: "De momento não há forma de pagar esta encomenda aqui. Volte à loja ou tente mais tarde.",
-    m_express_hint: "Autorize na app do seu telemóvel",
-    m_ref: "Pagamento por referência",
-    m_ref_hint: "ATM, app ou banco online",
-    m_own_hint: "Código QR ou código curto",
-    valid: "Válida até {date}, hora de Luanda",
-    valid_code: "Válido até {date}, hora de Luanda",
-    refused_payer: "O pedido foi recusado na app",
-    refused_bank: "O seu banco não autorizou. Tente com outro cartão",
-    funds: "Saldo insuficiente. Tente com outro cartão",
-    limit: "Limite do cartão excedido",
-    timeout: "O prazo de 90 segundos terminou",
-    refused_other: "O pagamento não foi concluído. Tente de novo",
-    not_found_title: "Página não encontrada",
-    not_found_text: "Este endereço de pagamento não existe ou já não é válido. Volte à loja e tente de novo.",
-    too_many_title: "Demasiados pedidos",
-    too_many_text: "Aguarde um momento e tente de novo.",
-    returned_text: "Recebemos um valor que não corresponde a esta encomenda e que será devolvido. Guarde o número da operação.",
-    held_text: "O valor recebido não corresponde ao valor pedido. Vamos analisar o que se passou: guarde o número da operação.",
-    cancelling: "A cancelar",
-    cancelling_text: "Recuse ou ignore o pedido na app. Se o autorizar, o pagamento será válido.",
-    look_again: "Ver o resultado",
-    stale: "A página esteve parada e nada foi enviado. Tente outra vez.",
-    unpaid_reference: "Tem a referência {reference} por pagar. Se pagar de outro modo, não a pague.",
-    bank_silent: "O banco não respondeu a tempo. Tente de novo",
-    code_expired: "O código expirou. Nada foi pago com ele",
-};
-
-const EN: Texts = Texts {
-    pay_to: "Payment to",
-    processed: "Payment processed by svc",
-    test: "TEST: no money moves",
-    test_reference: "TEST: do not pay this reference",
-    choose: "How do you want to pay?",
-    phone_title: "Pay with your phone",
-    phone: "Mobile number",
-    phone_hint: "The number linked to your payment app",
-    phone_bad: "Enter 9 digits starting with 9",
-    pay: "Pay {amount}",
-    no_pin: "Always approve in the app. We never ask for your PIN on this page.",
-    wait: "Open the app and approve the payment",
-    wait_left: "Time left: {s} s",
-    wait_sent: "We sent the request to",
-    wait_open: "Open the payment app on your phone",
-    wait_check: "Check the shop and the amount",
-    wait_approve: "Approve and come back to this page",
-    wait_auto: "This page updates by itself.",
-    refused: "Payment not approved",
-    retry: "Try again",
-    other: "Other method",
-    reference_title: "Pay with this reference",
-    where_to_pay: "Pay at an ATM, in the Multicaixa Express app or online banking",
-    entity: "Entity",
-    reference: "Reference",
-    amount: "Amount",
-    copy: "Copy",
-    copied: "Copied",
-    print: "Print",
-    share: "Share",
-    reference_note: "Keep these details and pay whenever you like before the deadline. The shop is told when you pay.",
-    m_own: "Pay with {wallet}",
-    scan: "Or scan the QR code with the app on another phone, or type the code",
-    qr_alt: "QR code of this payment",
-    code: "Code",
-    open_app: "Open the wallet",
-    confirming: "Still confirming",
-    confirming_warn: "Do not pay again",
-    confirming_text: "It can take a few minutes. This page updates by itself, and the shop is told.",
-    paid: "Payment confirmed",
-    date: "Date",
-    method: "Method",
-    operation: "Operation",
-    order: "Order",
-    receipt: "Proof of payment. Not an invoice.",
-    print_receipt: "Print proof",
-    back_to_shop: "Back to the shop",
-    cancelled: "Payment cancelled",
-    cancelled_text: "This order can no longer be paid. To buy, go back to the shop.",
-    expired: "Expired",
-    expired_text: "Do not pay this reference. To buy, go back to the shop.",
-    down: "Service unavailable",
-    down_text: "The payment could not be started. Try later.",
-    cancel: "Cancel payment",
-    cancel_sure: "Once cancelled, this order can no longer be paid.",
-    cancel_yes: "Yes, cancel",
-    cancel_waits: "You asked to cancel. A payment is in progress: if it is not approved, we cancel.",
-    offline: "No connection. We try again as soon as it is back.",
-    unsent: "No connection. Once it is back, try again: you will not pay twice.",
-    failed: "Something went wrong. Try again.",
-    no_methods: "There is no way to pay this order here at the moment. Go back to the shop, or try later.",
-    m_express_hint: "Approve in the app on your phone",
-    m_ref: "Pay by reference",
-    m_ref_hint: "ATM, app or online banking",
-    m_own_hint: "QR code or short code",
-    valid: "Valid until {date}, Luanda time",
-    valid_code: "Valid until {date}, Luanda time",
-    refused_payer: "The request was refused in the app",
-    refused_bank: "Your bank did not approve. Try another card",
-    funds: "Insufficient balance. Try another card",
-    limit: "Card limit exceeded",
-    timeout: "The 90 second limit has passed",
-    refused_other: "The payment did not complete. Try again",
-    not_found_title: "Page not found",
-    not_found_text: "This payment address does not exist or is no longer valid. Go back to the shop and try again.",
-    too_many_title: "Too many requests",
-    too_many_text: "Wait a moment and try again.",
-    returned_text: "We received money that did not fit this order, and it will be returned. Keep the operation number.",
-    held_text: "The amount that arrived is not the one asked for. A person will look into it: keep the operation number.",
-    cancelling: "Cancelling",
-    cancelling_text: "Refuse or ignore the request in the app. If you approve it, the payment counts.",
-    look_again: "See the result",
-    stale: "The page had been idle and nothing was sent. Try again.",
-    unpaid_reference: "You have reference {reference} still to pay. If you pay another way, do not pay it.",
-    bank_silent: "The bank did not answer in time. Try again",
-    code_expired: "The code has expired. Nothing was paid with it",
-};
-
-const FR: Texts = Texts {
-    pay_to: "Paiement à",
-    processed: "Paiement traité par svc",
-    test: "TEST : aucun argent n'est transféré",
-    test_reference: "TEST : ne payez pas cette référence",
-    choose: "Comment voulez-vous payer ?",
-    phone_title: "Payer avec votre mobile",
-    phone: "Numéro de mobile",
-    phone_hint: "Le numéro associé à votre app de paiement",
-    phone_bad: "Entrez 9 chiffres commençant par 9",
-    pay: "Payer {amount}",
-    no_pin: "Autorisez toujours dans l'app. Nous ne demandons jamais votre code PIN sur cette page.",
-    wait: "Ouvrez l'app et autorisez le paiement",
-    wait_left: "Temps restant : {s} s",
-    wait_sent: "Nous avons envoyé la demande au",
-    wait_open: "Ouvrez l'app de paiement sur votre mobile",
-    wait_check: "Vérifiez la boutique et le montant",
-    wait_approve: "Autorisez et revenez sur cette page",
-    wait_auto: "Cette page s'actualise toute seule.",
-    refused: "Paiement non autorisé",
-    retry: "Réessayer",
-    other: "Autre moyen",
-    reference_title: "Payez avec cette référence",
-    where_to_pay: "Payez au distributeur, dans l'app Multicaixa Express ou en banque en ligne",
-    entity: "Entité",
-    reference: "Référence",
-    amount: "Montant",
-    copy: "Copier",
-    copied: "Copié",
-    print: "Imprimer",
-    share: "Partager",
-    reference_note: "Gardez ces données et payez quand vous voulez avant l'échéance. La boutique est avertie du paiement.",
-    m_own: "Payer avec {wallet}",
-    scan: "Ou scannez le code QR avec l'app d'un autre mobile, ou saisissez le code",
-    qr_alt: "Code QR de ce paiement",
-    code: "Code",
-    open_app: "Ouvrir le portefeuille",
-    confirming: "Confirmation en cours",
-    confirming_warn: "Ne payez pas à nouveau",
-    confirming_text: "Cela peut prendre quelques minutes. Cette page s'actualise toute seule et la boutique est prévenue.",
-    paid: "Paiement confirmé",
-    date: "Date",
-    method: "Moyen",
-    operation: "Opération",
-    order: "Commande",
-    receipt: "Justificatif de paiement. Ne vaut pas facture.",
-    print_receipt: "Imprimer le justificatif",
-    back_to_shop: "Retour à la boutique",
-    cancelled: "Paiement annulé",
-    cancelled_text: "Cette commande ne peut plus être payée. Pour acheter, retournez à la boutique.",
-    expired: "Délai dépassé",
-    expired_text: "Ne payez pas cette référence. Pour acheter, retournez à la boutique.",
-    down: "Service indisponible",
-    down_text: "Le paiement n'a pas pu être lancé. Réessayez plus tard.",
-    cancel: "Annuler le paiement",
-    cancel_sure: "Une fois annulée, cette commande ne peut plus être payée.",
-    cancel_yes: "Oui, annuler",
-    cancel_waits: "Vous avez demandé l'annulation. Un paiement est en cours : s'il n'est pas autorisé, nous annulons.",
-    offline: "Pas de connexion. Nous réessayons dès qu'elle revient.",
-    unsent: "Pas de connexion. Dès qu'elle revient, réessayez : vous ne paierez pas deux fois.",
-    failed: "Un problème est survenu. Réessayez.",
-    no_methods: "Cette commande ne peut pas être payée ici pour le moment. Retournez à la boutique ou réessayez plus tard.",
-    m_express_hint: "Autorisez dans l'app de votre mobile",
-    m_ref: "Paiement par référence",
-    m_ref_hint: "Distributeur, app ou banque en ligne",
-    m_own_hint: "Code QR ou code court",
-    valid: "Valable jusqu'au {date}, heure de Luanda",
-    valid_code: "Valable jusqu'au {date}, heure de Luanda",
-    refused_payer: "La demande a été refusée dans l'app",
-    refused_bank: "Votre banque n'a pas autorisé. Essayez une autre carte",
-    funds: "Solde insuffisant. Essayez une autre carte",
-    limit: "Plafond de la carte dépassé",
-    timeout: "Le délai de 90 secondes est dépassé",
-    refused_other: "Le paiement n'a pas abouti. Réessayez",
-    not_found_title: "Page introuvable",
-    not_found_text: "Cette adresse de paiement n'existe pas ou n'est plus valable. Retournez à la boutique et réessayez.",
-    too_many_title: "Trop de demandes",
-    too_many_text: "Attendez un instant et réessayez.",
-    returned_text: "Nous avons reçu de l'argent qui ne convenait pas à cette commande ; il sera rendu. Gardez le numéro d'opération.",
-    held_text: "Le montant reçu n'est pas celui demandé. Une personne va vérifier : gardez le numéro d'opération.",
-    cancelling: "Annulation en cours",
-    cancelling_text: "Refusez ou ignorez la demande dans l'app. Si vous l'autorisez, le paiement compte.",
-    look_again: "Voir le résultat",
-    stale: "La page est restée inactive et rien n'a été envoyé. Réessayez.",
-    unpaid_reference: "Vous avez la référence {reference} à payer. Si vous payez autrement, ne la payez pas.",
-    bank_silent: "La banque n'a pas répondu à temps. Réessayez",
-    code_expired: "Le code a expiré. Rien n'a été payé avec lui",
-};

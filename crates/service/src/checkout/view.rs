@@ -12,9 +12,10 @@ use super::screen::{Screen, is_expired_code, screen, version};
 use super::session::Session;
 use super::texts::Texts;
 use super::visit::Visit;
-use crate::app::App;
+use crate::app::{App, Limited};
 use crate::domain::{
-    AttemptState, Dossier, Environment, Instrument, PaymentAttempt, PaymentMethod, Reason, Status,
+    AttemptState, Dossier, Environment, Instrument, PUSH_WINDOW, PaymentAttempt, PaymentMethod,
+    Reason, Status,
 };
 use crate::http::{
     ApiError, Language, luanda_time, money, origin_of, own_origin, page_response, protect, qr,
@@ -173,8 +174,8 @@ impl<'a> Builder<'a> {
             Instrument::Push { .. } | Instrument::Reference(_) => None,
         });
         let link = code.map_or_else(String::new, |code| self.absolute(&code.link));
-        let seconds_left = attempt
-            .map_or(0, |attempt| attempt.deadline.duration_since(self.now).as_secs().clamp(0, 90));
+        let left = attempt.map(|attempt| attempt.deadline.duration_since(self.now));
+        let seconds_left = left.map_or(0, |left| left.as_secs().clamp(0, PUSH_WINDOW.as_secs()));
         let session = Session::open(
             order.reference_number.clone(),
             options.methods.clone(),
@@ -446,11 +447,11 @@ pub(super) fn not_found(headers: &HeaderMap, language: Language) -> Response {
     notice(headers, language, StatusCode::NOT_FOUND, t.not_found_title, t.not_found_text)
 }
 
-pub(super) fn too_many(headers: &HeaderMap, language: Language, retry_after_s: u64) -> Response {
+pub(super) fn too_many(headers: &HeaderMap, language: Language, limited: Limited) -> Response {
     let t = Texts::of(language);
     let status = StatusCode::TOO_MANY_REQUESTS;
     let mut response = notice(headers, language, status, t.too_many_title, t.too_many_text);
-    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(retry_after_s));
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(limited.retry_after_s));
     response
 }
 

@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 
 use super::view;
-use crate::app::{App, Limited};
+use crate::app::App;
 use crate::domain::{Dossier, PaymentMethod, PublishableKey, ReferenceNumber};
 use crate::http::{ApiError, Exchange, Language, Pairs};
 use crate::store::Application;
@@ -130,7 +130,7 @@ impl FromRequestParts<App> for Visit {
             // Who guesses is slowed down; unknown, malformed and foreign look alike.
             Ok(None) => Err(match app.limits.checkout_miss(exchange.from) {
                 Ok(()) => view::not_found(&headers, options.language),
-                Err(limited) => too_many(&headers, options.language, limited),
+                Err(limited) => view::too_many(&headers, options.language, limited),
             }),
             Err(fault) => Err(view::failed(&headers, options.language, &fault)),
         }
@@ -159,8 +159,4 @@ async fn find(
     let application = app.directory.known().application_by_id(dossier.order.application).cloned();
     let own = application.filter(|application| application.uuid == *key.application_uuid());
     Ok(own.map(|application| (dossier, application)))
-}
-
-pub(super) fn too_many(headers: &HeaderMap, language: Language, limited: Limited) -> Response {
-    view::too_many(headers, language, limited.retry_after_s)
 }

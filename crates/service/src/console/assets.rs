@@ -8,17 +8,12 @@ use axum::response::{IntoResponse, Response};
 
 use crate::http::{ApiError, Asset};
 
-const CSS: &str = "text/css; charset=utf-8";
-const JS: &str = "text/javascript; charset=utf-8";
-const SVG: &str = "image/svg+xml";
-const FOR_EVER: &str = "public, max-age=31536000, immutable";
-
 static FILES: LazyLock<[(&str, Asset); 4]> = LazyLock::new(|| {
     [
-        ("console.css", Asset::new(CSS, include_bytes!("../../assets/console.css"))),
-        ("console.svg", Asset::new(SVG, include_bytes!("../../assets/console.svg"))),
-        ("console.js", Asset::new(JS, include_bytes!("../../assets/console.js"))),
-        ("uplot.css", Asset::new(CSS, include_bytes!("../../assets/uplot.css"))),
+        ("console.css", Asset::new(Asset::STYLE, include_bytes!("../../assets/console.css"))),
+        ("console.svg", Asset::new(Asset::PICTURE, include_bytes!("../../assets/console.svg"))),
+        ("console.js", Asset::new(Asset::SCRIPT, include_bytes!("../../assets/console.js"))),
+        ("uplot.css", Asset::new(Asset::STYLE, include_bytes!("../../assets/uplot.css"))),
     ]
 });
 
@@ -35,7 +30,7 @@ pub(super) async fn asset(
     headers: HeaderMap,
 ) -> Response {
     match FILES.iter().find(|(known, asset)| *known == name && asset.tag() == tag) {
-        Some((_, asset)) => asset.respond(&headers, FOR_EVER),
+        Some((_, asset)) => asset.respond(&headers, Asset::FOR_EVER),
         None => ApiError::RouteNotFound.into_response(),
     }
 }

@@ -9,13 +9,12 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Section, done, respond};
-use super::links::Link;
+use super::links::{Link, PAGE_READ, cut};
 use crate::app::App;
 use crate::credentials::{self, Takeover};
 use crate::domain::{ApplicationUuid, Permission, PublishableKey};
 use crate::store::{Application, LoggedRequest, Partner};
 
-const PAGE_ROWS: usize = 50;
 const OVERLAP_HOURS_MAX: i64 = 30 * 24;
 
 #[derive(Template)]
@@ -238,9 +237,8 @@ pub(super) async fn requests(
         Some((Timestamp::from_millisecond(ms.parse().ok()?).ok()?, id.to_owned()))
     });
     let partner = viewer.person.partner;
-    let found = app.store.logged_requests(partner, refused, before, PAGE_ROWS).await?;
-    let last = found.last().filter(|_| found.len() == PAGE_ROWS);
-    let next = last.map(|one| format!("{}.{}", one.at.as_millisecond(), one.request_id));
+    let mut found = app.store.logged_requests(partner, refused, before, PAGE_READ).await?;
+    let next = cut(&mut found, |one| format!("{}.{}", one.at.as_millisecond(), one.request_id));
     let here = Link::to("/console/requests").with("show", if refused { "refused" } else { "" });
     let frame = Frame::new(&app, &viewer, Section::Developers);
     let page = RequestsPage {

@@ -7,13 +7,11 @@ use axum::response::Response;
 
 use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Section, done, respond};
-use super::links::Link;
+use super::links::{Link, PAGE_READ, cut};
 use crate::app::App;
 use crate::domain::{Label, Permission};
 use crate::orders::{self, Resolution, ResolveError};
 use crate::store::{ExceptionFilter, Resolved};
-
-const PAGE_ROWS: usize = 50;
 
 #[derive(Template)]
 #[template(path = "console/exceptions.html")]
@@ -51,10 +49,8 @@ pub(super) async fn exceptions(
         resolved_too: all,
         ..Default::default()
     };
-    let mut lines = app.store.exceptions(filter, PAGE_ROWS + 1).await?;
-    let more = lines.len() > PAGE_ROWS;
-    lines.truncate(PAGE_ROWS);
-    let next = lines.last().filter(|_| more).map(|line| line.id.to_string());
+    let mut lines = app.store.exceptions(filter, PAGE_READ).await?;
+    let next = cut(&mut lines, |line| line.id.to_string());
     let frame = Frame::new(&app, &viewer, Section::Exceptions);
     let here = Link::to("/console/exceptions")
         .with("application", viewer.asked("application"))

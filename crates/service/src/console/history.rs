@@ -7,12 +7,10 @@ use axum::response::Response;
 
 use super::access::Viewer;
 use super::frame::{Frame, Refusal, Section, respond};
-use super::links::Link;
+use super::links::{Link, PAGE_READ, cut};
 use crate::app::App;
 use crate::domain::Permission;
-use crate::store::AuditFilter;
-
-const PAGE_ROWS: usize = 50;
+use crate::store::{AuditFilter, change_text};
 
 #[derive(Template)]
 #[template(path = "console/audit.html")]
@@ -47,14 +45,14 @@ pub(super) async fn history(
         before_id: viewer.asked("before").parse().ok(),
         subject: Some(subject.clone()).filter(|text| !text.is_empty()),
     };
-    let rows = app.store.audit_page(filter, PAGE_ROWS).await?;
+    let mut rows = app.store.audit_page(filter, PAGE_READ).await?;
+    let next = cut(&mut rows, |row| row.id.to_string());
     let seal = app.store.last_seal().await?;
-    let last = rows.last().filter(|_| rows.len() == PAGE_ROWS).map(|row| row.id.to_string());
     let here = Link::to("/console/audit").with("subject", &subject);
     let frame = Frame::new(&app, &viewer, Section::Audit);
     let page = AuditPage {
         sealed_to: seal.as_ref().map_or(0, |seal| seal.last_id),
-        seal: seal.map_or(String::new(), |seal| format!("{}:{}", seal.id, hex::encode(seal.mac))),
+        seal: seal.map_or(String::new(), |seal| seal.to_string()),
         rows: rows
             .into_iter()
             .map(|row| AuditView {
@@ -63,17 +61,13 @@ pub(super) async fn history(
                 actor: row.actor,
                 action: row.action,
                 subject: row.subject,
-                change: match (row.before, row.after) {
-                    (Some(before), Some(after)) => format!("{before} → {after}"),
-                    (None, Some(after)) => after,
-                    _ => String::new(),
-                },
+                change: change_text(row.before.as_deref(), row.after.as_deref()),
                 cause: row.cause,
                 request_id: row.request_id,
             })
             .collect(),
         subject,
-        next_url: last.map_or(String::new(), |last| here.with("before", &last).text()),
+        next_url: next.map_or(String::new(), |next| here.with("before", &next).text()),
         frame,
     };
     Ok(respond(StatusCode::OK, &page, &headers))

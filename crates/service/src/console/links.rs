@@ -1,4 +1,15 @@
-//! Addresses with a query, put together without leaving anything to chance.
+//! Addresses with a query, put together without leaving anything to chance, and pages of a list.
+
+pub(super) const PAGE_ROWS: usize = 50;
+/// One more than a page shows tells whether there is another.
+pub(super) const PAGE_READ: usize = PAGE_ROWS + 1;
+
+/// Cuts off what was read beyond the page, and says after which row the next one begins.
+pub(super) fn cut<T>(rows: &mut Vec<T>, key: impl Fn(&T) -> String) -> Option<String> {
+    let more = rows.len() > PAGE_ROWS;
+    rows.truncate(PAGE_ROWS);
+    rows.last().filter(|_| more).map(key)
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Link {

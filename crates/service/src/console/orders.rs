@@ -14,13 +14,12 @@ use tokio::sync::Semaphore;
 
 use super::access::Viewer;
 use super::frame::{Frame, Refusal, Section, respond};
-use super::links::Link;
+use super::links::{Link, PAGE_ROWS};
 use crate::app::App;
 use crate::domain::{Status, luanda_midnight};
 use crate::http::Streaming;
 use crate::store::{OrderFilter, OrderLine, Scope};
 
-const PAGE_ROWS: usize = 50;
 const EXPORT_ROWS: usize = 1_000;
 /// At once, per node: each holds some of its rows in memory while its reader takes its time.
 static EXPORTS: Semaphore = Semaphore::const_new(8);

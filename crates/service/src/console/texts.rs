@@ -1,18 +1,8 @@
-//! What the console says, in three languages side by side, so that none falls behind.
+//! What the console says.
 
 use crate::domain::{AttemptState, ExceptionKind, Role, Status};
-use crate::http::Language;
+use crate::http::texts;
 use crate::store::EventState;
-
-/// One line a text: its name, then Portuguese, English, French.
-macro_rules! texts {
-    ($($name:ident: $pt:literal, $en:literal, $fr:literal;)*) => {
-        pub(super) struct Texts { $(pub $name: &'static str,)* }
-        static PT: Texts = Texts { $($name: $pt,)* };
-        static EN: Texts = Texts { $($name: $en,)* };
-        static FR: Texts = Texts { $($name: $fr,)* };
-    };
-}
 
 texts! {
     console: "Consola", "Console", "Console";
@@ -279,14 +269,6 @@ texts! {
 }
 
 impl Texts {
-    pub(super) fn of(language: Language) -> &'static Self {
-        match language {
-            Language::Pt => &PT,
-            Language::En => &EN,
-            Language::Fr => &FR,
-        }
-    }
-
     pub(super) fn status(&self, status: Status) -> &'static str {
         match status {
             Status::Pending => self.status_pending,

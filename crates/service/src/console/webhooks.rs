@@ -11,14 +11,13 @@ use tokio::sync::Semaphore;
 
 use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Section, done, respond};
-use super::links::Link;
+use super::links::{Link, PAGE_ROWS};
 use super::orders::applications;
 use crate::app::App;
 use crate::domain::{ApplicationId, EventId, Permission};
 use crate::store::{EventFilter, EventKind, EventLine, EventRecord, EventState, Scope};
 use crate::webhook::signature_headers;
 
-const PAGE_ROWS: usize = 50;
 const DESTINATIONS_MAX: usize = 50;
 /// Events whose attempts tell how a destination is.
 const RECENT_EVENTS: usize = 200;

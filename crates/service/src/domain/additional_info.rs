@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use url::Url;
@@ -21,6 +21,11 @@ pub struct AdditionalInfo(String);
 pub enum AdditionalInfoError {
     #[error("must be a JSON object in a string")]
     NotAnObject,
+    /// It begins like one.
+    #[error("is not valid JSON")]
+    NotJson,
+    #[error("has {key} twice")]
+    Twice { key: String },
     #[error("must have at most {max} bytes")]
     TooLong { max: usize },
     /// All that are wrong.
@@ -40,41 +45,54 @@ const RETURN_URL: &str = "returnUrl";
 const CANCEL_URL: &str = "cancelUrl";
 const WEBHOOK_URL: &str = "webhookUrl";
 
-/// The members of a JSON object, none of them twice.
-struct Members<'a>(BTreeMap<String, Cow<'a, RawValue>>);
+/// The members of a JSON object as they are written.
+struct Written<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de> Deserialize<'de> for Written<'de> {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        source.deserialize_map(MembersVisitor)
+        source.deserialize_map(WrittenVisitor)
     }
 }
 
-struct MembersVisitor;
+struct WrittenVisitor;
 
-impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members<'de>;
+impl<'de> Visitor<'de> for WrittenVisitor {
+    type Value = Written<'de>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Members<'de>, A::Error> {
-        let mut members = BTreeMap::new();
-        while let Some((key, value)) = source.next_entry::<_, &'de RawValue>()? {
-            if members.insert(key, Cow::Borrowed(value)).is_some() {
-                return Err(A::Error::custom("a key appears twice"));
-            }
+    fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Written<'de>, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = source.next_entry()? {
+            members.push(member);
         }
-        Ok(Members(members))
+        Ok(Written(members))
     }
 }
+
+/// Its members, none of them twice.
+struct Members<'a>(BTreeMap<String, Cow<'a, RawValue>>);
 
 /// How deep values may lie in each other.
 const DEPTH_MAX: usize = 127;
 /// With so many digits our parser's form of a number says exactly the same.
 const EXACT_DIGITS: usize = 15;
 
-impl Members<'_> {
+impl<'a> Members<'a> {
+    fn read(text: &'a str) -> Result<Self, AdditionalInfoError> {
+        let Written(written) = serde_json::from_str(text).map_err(|_| unread(text))?;
+        let mut members = BTreeMap::new();
+        for (key, value) in written {
+            if members.contains_key(&key) {
+                return Err(AdditionalInfoError::Twice { key });
+            }
+            members.insert(key, Cow::Borrowed(value));
+        }
+        Ok(Self(members))
+    }
+
     fn url(&self, key: &'static str, rules: &UrlRules) -> Result<Url, UrlFault> {
         let given = self.0.get(key).map(|given| given.get()).filter(|given| *given != "null");
         let given = given.ok_or(UrlFault::Missing { key })?;
@@ -84,11 +102,11 @@ impl Members<'_> {
         url.map_err(|issue| UrlFault::Refused { key, issue })
     }
 
-    fn spell(&self, depth: usize, into: &mut Vec<u8>) -> serde_json::Result<()> {
+    fn spell(&self, depth: usize, into: &mut Vec<u8>) -> Result<(), AdditionalInfoError> {
         into.push(b'{');
         for (place, (key, value)) in self.0.iter().enumerate() {
             into.extend((place > 0).then_some(b','));
-            serde_json::to_writer(&mut *into, key)?;
+            serde_json::to_writer(&mut *into, key).map_err(|_| AdditionalInfoError::NotJson)?;
             into.push(b':');
             spell(value, depth + 1, into)?;
         }
@@ -98,16 +116,17 @@ impl Members<'_> {
 }
 
 /// A value in one spelling: keys sorted and none twice, no spaces, every digit that counts.
-fn spell(value: &RawValue, depth: usize, into: &mut Vec<u8>) -> serde_json::Result<()> {
+fn spell(value: &RawValue, depth: usize, into: &mut Vec<u8>) -> Result<(), AdditionalInfoError> {
+    let not_json = |_| AdditionalInfoError::NotJson;
     if depth >= DEPTH_MAX {
-        return Err(serde_json::Error::custom("too deep"));
+        return Err(AdditionalInfoError::NotJson);
     }
     let text = value.get();
     if text.starts_with('{') {
-        return serde_json::from_str::<Members<'_>>(text)?.spell(depth, into);
+        return Members::read(text)?.spell(depth, into);
     }
     if text.starts_with('[') {
-        let values: Vec<&RawValue> = serde_json::from_str(text)?;
+        let values: Vec<&RawValue> = serde_json::from_str(text).map_err(not_json)?;
         into.push(b'[');
         for (place, value) in values.into_iter().enumerate() {
             into.extend((place > 0).then_some(b','));
@@ -116,13 +135,21 @@ fn spell(value: &RawValue, depth: usize, into: &mut Vec<u8>) -> serde_json::Resu
         into.push(b']');
         return Ok(());
     }
-    let value: Value = serde_json::from_str(text)?;
+    let value: Value = serde_json::from_str(text).map_err(not_json)?;
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     if value.is_number() && digits > EXACT_DIGITS {
         into.extend_from_slice(text.as_bytes());
         return Ok(());
     }
-    serde_json::to_writer(into, &value)
+    serde_json::to_writer(into, &value).map_err(not_json)
+}
+
+/// Why it is no object: whoever begins one wants to be told that it does not end well.
+fn unread(text: &str) -> AdditionalInfoError {
+    match text.trim_start().starts_with('{') {
+        true => AdditionalInfoError::NotJson,
+        false => AdditionalInfoError::NotAnObject,
+    }
 }
 
 impl AdditionalInfo {
@@ -132,20 +159,20 @@ impl AdditionalInfo {
         if text.len() > Self::BYTES_MAX {
             return Err(AdditionalInfoError::TooLong { max: Self::BYTES_MAX });
         }
-        let no_object = |_| AdditionalInfoError::NotAnObject;
-        let mut members: Members<'_> = serde_json::from_str(text).map_err(no_object)?;
+        let mut members = Members::read(text)?;
         let mut faults = Vec::new();
         for key in [RETURN_URL, CANCEL_URL, WEBHOOK_URL] {
             match members.url(key, rules) {
                 Ok(url) => {
-                    let normal = to_raw_value(url.as_str()).map_err(no_object)?;
+                    let normal = to_raw_value(url.as_str());
+                    let normal = normal.map_err(|_| AdditionalInfoError::NotJson)?;
                     members.0.insert(key.to_owned(), Cow::Owned(normal));
                 }
                 Err(fault) => faults.push(fault),
             }
         }
         let mut spelt = Vec::with_capacity(text.len());
-        members.spell(0, &mut spelt).map_err(no_object)?;
+        members.spell(0, &mut spelt)?;
         if !faults.is_empty() {
             return Err(AdditionalInfoError::Urls(faults));
         }
@@ -181,7 +208,7 @@ impl AdditionalInfo {
 
     fn url(&self, key: &str) -> String {
         // As it was read, whatever else is in it.
-        let members = serde_json::from_str::<Members<'_>>(&self.0).ok();
+        let members = Members::read(&self.0).ok();
         let url = members.and_then(|members| serde_json::from_str(members.0.get(key)?.get()).ok());
         url.unwrap_or_default()
     }
@@ -233,9 +260,14 @@ mod tests {
         let twice = r#"{"returnUrl":"https://a.ao","returnUrl":"https://b.ao"}"#;
         let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(200), "]".repeat(200));
         let (nested, half) = (r#"{"a":[{"b":1,"b":2}]}"#, r#"{"a":"\ud800"}"#);
-        for text in ["", "[]", "\"x\"", "{", twice, nested, half, &deep] {
+        for text in ["", "[]", "\"x\"", "x"] {
             assert_eq!(parse(text), Err(NotAnObject), "{text}");
         }
+        for text in ["{", r#"{"a":1,}"#, "{} {}", half, &deep] {
+            assert_eq!(parse(text), Err(NotJson), "{text}");
+        }
+        assert_eq!(parse(twice), Err(Twice { key: "returnUrl".into() }));
+        assert_eq!(parse(nested), Err(Twice { key: "b".into() }));
         let text = r#"{"returnUrl":null,"cancelUrl":5,"webhookUrl":"x"}"#;
         let all = [
             Missing { key: "returnUrl" },

@@ -4,6 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{ApplicationId, BankReference, Event, PaymentMethod, ReferenceNumber};
 
+/// The payer has this long to answer a push. The ring of the waiting page has a mark for each second.
+pub const PUSH_WINDOW: SignedDuration = SignedDuration::from_secs(90);
+
 /// Given to rails: at most 15 letters and digits, which is what the shortest of them takes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AttemptId(String);

@@ -21,8 +21,8 @@ mod text;
 
 pub use additional_info::{AdditionalInfo, AdditionalInfoError, UrlFault};
 pub use attempt::{
-    AttemptId, AttemptState, Forecast, Instrument, OrderLives, PaymentAttempt, Reason, Step,
-    WalletCode,
+    AttemptId, AttemptState, Forecast, Instrument, OrderLives, PUSH_WINDOW, PaymentAttempt, Reason,
+    Step, WalletCode,
 };
 pub use bank_reference::{BankReference, NotABankReference};
 pub use chaos::{Chaos, Disturbance};
@@ -44,5 +44,5 @@ pub use order::{
 };
 pub use person::{Login, NotALogin, Permission, Role, may};
 pub use phone::{NotAPhone, PhoneNumber};
-pub use retry::{DELIVERIES_MIN, RETRY_HORIZON, Retry, next_retry};
+pub use retry::{DELIVERIES_MIN, Failure, RETRY_HORIZON, Retry, next_retry};
 pub use text::{Label, PayerId, TextIssue};

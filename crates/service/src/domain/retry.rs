@@ -1,4 +1,4 @@
-//! When a webhook is tried again: the schedule is data, the decision is pure.
+//! Why a webhook was not delivered and when it is tried again: the schedule is data, the decision is pure.
 
 use std::time::Duration;
 
@@ -48,6 +48,49 @@ fn base_delay(attempts: u32) -> Duration {
         .ok()
         .and_then(|n| STEPS_S.get(n))
         .map_or(TAIL, |seconds| Duration::from_secs(*seconds))
+}
+
+/// Why an event was not delivered. The label of a metric too, so there are few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The URL or an address of its host is not one we send to.
+    Refused,
+    Dns,
+    Connect,
+    Tls,
+    Timeout,
+    /// The connection broke or what came was not HTTP.
+    Broken,
+    /// An answer, but not a 2xx.
+    Status,
+    /// We could not sign: nothing was sent.
+    Unsigned,
+}
+
+impl Failure {
+    pub const ALL: [Self; 8] = [
+        Self::Status,
+        Self::Timeout,
+        Self::Connect,
+        Self::Tls,
+        Self::Dns,
+        Self::Refused,
+        Self::Broken,
+        Self::Unsigned,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Timeout => "timeout",
+            Self::Broken => "broken",
+            Self::Status => "status",
+            Self::Unsigned => "unsigned",
+        }
+    }
 }
 
 #[cfg(test)]

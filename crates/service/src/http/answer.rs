@@ -83,32 +83,15 @@ pub(crate) async fn answer(
     let route = route_of(request.uri().path());
     let wanted = request.headers().get(header::ACCEPT_LANGUAGE).cloned();
     let from = client_address(&app, peer, request.headers());
-    let over_http = !WATCHED.contains(&ROUTES[route]) && is_plain(&app, peer, request.headers());
     name_host(&mut request);
-    let too_long =
-        request.uri().path_and_query().is_some_and(|target| target.as_str().len() > URI_BYTES_MAX);
-    let two_hosts = request.headers().get_all(header::HOST).iter().nth(1).is_some();
     let trace = if route < PARTNER_ROUTES { app.request_log.trace() } else { None };
     let exchange = Exchange { request_id: request_id.clone(), from, trace: trace.clone() };
     let method = request.method().clone();
     request.extensions_mut().insert(exchange);
 
-    let mut response = if too_long {
-        ApiError::UriTooLong.into_response()
-    } else if two_hosts {
-        // A proxy may have looked at the other one.
-        ApiError::MalformedRequest.into_response()
-    } else if over_http {
-        tell_plain(peer);
-        ApiError::HttpsRequired.into_response()
-    } else {
-        match tokio::time::timeout(REQUEST_TIMEOUT, caught(router.oneshot(request))).await {
-            Ok(Ok(Ok(response))) => response,
-            Ok(Ok(Err(never))) => match never {},
-            Ok(Err(Panicked)) => ApiError::Internal("a handler panicked".into()).into_response(),
-            // A write that was begun goes on; the same call again tells how it ended.
-            Err(_) => ApiError::StorageUnavailable("no answer in time".into()).into_response(),
-        }
+    let mut response = match refused_at_the_door(&app, peer, route, &request) {
+        Some(error) => error.into_response(),
+        None => handled(router, request).await,
     };
     let error = response.extensions_mut().remove::<ApiError>();
     let word = error.as_ref().map(|error| error.table().1);
@@ -152,6 +135,39 @@ pub(crate) async fn answer(
     response
 }
 
+/// Whatever is asked for.
+fn refused_at_the_door(
+    app: &App,
+    peer: IpAddr,
+    route: usize,
+    request: &Request<Body>,
+) -> Option<ApiError> {
+    let target = request.uri().path_and_query().map_or("", |target| target.as_str());
+    if target.len() > URI_BYTES_MAX {
+        return Some(ApiError::UriTooLong);
+    }
+    // A proxy may have looked at the other one.
+    if request.headers().get_all(header::HOST).iter().nth(1).is_some() {
+        return Some(ApiError::MalformedRequest);
+    }
+    if !WATCHED.contains(&ROUTES[route]) && is_plain(app, peer, request.headers()) {
+        tell_plain(peer);
+        return Some(ApiError::HttpsRequired);
+    }
+    None
+}
+
+/// Within a time, and whatever a handler does.
+async fn handled(router: Router, request: Request<Body>) -> Response<Body> {
+    match tokio::time::timeout(REQUEST_TIMEOUT, caught(router.oneshot(request))).await {
+        Ok(Ok(Ok(response))) => response,
+        Ok(Ok(Err(never))) => match never {},
+        Ok(Err(Panicked)) => ApiError::Internal("a handler panicked".into()).into_response(),
+        // A write that was begun goes on; the same call again tells how it ended.
+        Err(_) => ApiError::StorageUnavailable("no answer in time".into()).into_response(),
+    }
+}
+
 /// What a caller may write as its method is as long as its head.
 fn word_of(method: &Method) -> &str {
     const KNOWN: [Method; 7] = [
@@ -174,9 +190,7 @@ fn render(
     request_id: &str,
     route: &str,
 ) -> Response<Body> {
-    let mut headers = HeaderMap::new();
-    headers.extend(wanted.map(|value| (header::ACCEPT_LANGUAGE, value.clone())));
-    let language = Language::of(&headers);
+    let language = Language::wanted(wanted);
     let (status, value) = error.table();
     let text = message(error, language);
     let mut response = json(&ErrorReply {

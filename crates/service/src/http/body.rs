@@ -7,7 +7,8 @@ use axum::body::{Body as RawBody, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
 use tokio::time::error::Elapsed;
 
 use super::answer::Exchange;
@@ -42,6 +43,48 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
             )]));
         }
         serde_json::from_slice(&bytes).map(Body).map_err(|_| explain::<T>(&bytes))
+    }
+}
+
+/// A whole number of the wire. One beyond what we hold is told as too large or too small, not as no number, as
+/// long as the parser can read it.
+pub(crate) fn whole_number<'de, D: Deserializer<'de>>(source: D) -> Result<Option<i64>, D::Error> {
+    Option::<WholeNumber>::deserialize(source).map(|given| given.map(|WholeNumber(value)| value))
+}
+
+struct WholeNumber(i64);
+
+impl<'de> Deserialize<'de> for WholeNumber {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        source.deserialize_i64(WholeNumberVisitor)
+    }
+}
+
+struct WholeNumberVisitor;
+
+impl Visitor<'_> for WholeNumberVisitor {
+    type Value = WholeNumber;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("i64")
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<WholeNumber, E> {
+        Ok(WholeNumber(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<WholeNumber, E> {
+        Ok(WholeNumber(i64::try_from(value).unwrap_or(i64::MAX)))
+    }
+
+    /// As the parser reads what fits neither.
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<WholeNumber, E> {
+        const BEYOND: f64 = i64::MAX as f64;
+        match value {
+            BEYOND.. => Ok(WholeNumber(i64::MAX)),
+            _ if value <= -BEYOND => Ok(WholeNumber(i64::MIN)),
+            _ => Err(E::invalid_type(Unexpected::Float(value), &self)),
+        }
     }
 }
 

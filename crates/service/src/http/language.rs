@@ -1,6 +1,6 @@
 //! The reader's language: `Accept-Language`, or Portuguese (spec 2.2).
 
-use axum::http::{HeaderMap, header::ACCEPT_LANGUAGE};
+use axum::http::{HeaderMap, HeaderValue, header::ACCEPT_LANGUAGE};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
@@ -8,6 +8,28 @@ pub(crate) enum Language {
     En,
     Fr,
 }
+
+/// What a part of the service says, in three languages side by side, so that none falls behind. One line a
+/// text: its name, then Portuguese, English, French.
+macro_rules! texts {
+    ($($name:ident: $pt:literal, $en:literal, $fr:literal;)*) => {
+        pub(super) struct Texts { $(pub $name: &'static str,)* }
+        static PT: Texts = Texts { $($name: $pt,)* };
+        static EN: Texts = Texts { $($name: $en,)* };
+        static FR: Texts = Texts { $($name: $fr,)* };
+
+        impl Texts {
+            pub(super) fn of(language: $crate::http::Language) -> &'static Self {
+                match language {
+                    $crate::http::Language::Pt => &PT,
+                    $crate::http::Language::En => &EN,
+                    $crate::http::Language::Fr => &FR,
+                }
+            }
+        }
+    };
+}
+pub(crate) use texts;
 
 /// A longer header is nobody's list of languages.
 const HEADER_BYTES_MAX: usize = 1_024;
@@ -22,7 +44,12 @@ impl Language {
     }
 
     pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let wanted = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+        Self::wanted(headers.get(ACCEPT_LANGUAGE))
+    }
+
+    /// By the value of `Accept-Language`.
+    pub(crate) fn wanted(header: Option<&HeaderValue>) -> Self {
+        let wanted = header.and_then(|value| value.to_str().ok());
         wanted.filter(|text| text.len() <= HEADER_BYTES_MAX).map_or(Self::Pt, Self::preferred)
     }
 

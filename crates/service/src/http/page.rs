@@ -21,6 +21,12 @@ pub(crate) struct Asset {
 }
 
 impl Asset {
+    pub(crate) const SCRIPT: &str = "text/javascript; charset=utf-8";
+    pub(crate) const STYLE: &str = "text/css; charset=utf-8";
+    pub(crate) const PICTURE: &str = "image/svg+xml";
+    /// For what has its content in its name.
+    pub(crate) const FOR_EVER: &str = "public, max-age=31536000, immutable";
+
     pub(crate) fn new(kind: &'static str, plain: &'static [u8]) -> Self {
         let hash = digest::digest(&digest::SHA384, plain).as_ref().to_vec();
         Self { kind, plain, gzip: compress(plain).into(), brotli: None, hash }

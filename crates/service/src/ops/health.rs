@@ -26,8 +26,9 @@ pub(super) async fn readyz(State(app): State<App>) -> impl IntoResponse {
 
 /// Prometheus text.
 pub(super) async fn metrics(State(app): State<App>) -> impl IntoResponse {
-    // A database that is down must not take the other figures with it.
-    if let Ok(attention) = app.store.attention(&Scope::Everything).await {
+    // A database that is down or busy must not take the other figures with it.
+    let looking = app.store.attention(&Scope::Everything);
+    if let Ok(Ok(attention)) = tokio::time::timeout(PING_TIMEOUT, looking).await {
         app.metrics.attention(&attention, app.clock.now());
     }
     app.metrics.clock_leap.set(app.clock.leap().as_secs_f64());

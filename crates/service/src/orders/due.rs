@@ -132,7 +132,7 @@ async fn read_queue(
     due_at: Timestamp,
 ) -> Result<Option<impl Future<Output = Result<(), StoreError>> + use<>>, StoreError> {
     let next = app.clock.now().saturating_add(QUEUE_PERIOD).unwrap_or(Timestamp::MAX);
-    if !app.store.set_queue_due(name, Some(due_at), next).await? {
+    if !app.store.take_queue(name, due_at, next).await? {
         return Ok(None);
     }
     let Some(rail) = app.rails.named(name).cloned() else { return Ok(None) };
@@ -142,18 +142,18 @@ async fn read_queue(
 }
 
 async fn drain(app: &App, rail: &Rail) -> Result<(), StoreError> {
-    let lines = match rail.drain().await {
-        Ok(lines) => lines,
+    let listing = match rail.drain().await {
+        Ok(listing) => listing,
         Err(fault) => {
             tracing::warn!(rail = rail.name(), %fault, "the queue of a rail could not be read");
             return Ok(());
         }
     };
     // All are stored first: a rail that is slow to hear of it delays nobody's order.
-    let mut stored = Vec::with_capacity(lines.notices.len());
+    let mut stored = Vec::with_capacity(listing.notices.len());
     // A rail that forgets by the id alone would forget what we did not store, too.
-    let mut kept: HashSet<_> = lines.unread_ids().collect();
-    for notice in lines.notices {
+    let mut kept: HashSet<_> = listing.unread_ids().collect();
+    for notice in listing.notices {
         let (id, kind) = (notice.rail_payment_id.clone(), notice.word.kind());
         match settle(app, notice, "").await {
             Ok(_) => stored.push((id, kind)),

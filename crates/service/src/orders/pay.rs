@@ -9,7 +9,8 @@ use super::read_dossier;
 use crate::app::App;
 use crate::domain::{
     AttemptId, AttemptState, Author, BankReference, Dossier, EventId, Instrument, Lane, Opening,
-    Order, PayRefusal, PaymentAttempt, PaymentMethod, PhoneNumber, Reason, ReferenceNumber, Step,
+    Order, PUSH_WINDOW, PayRefusal, PaymentAttempt, PaymentMethod, PhoneNumber, Reason,
+    ReferenceNumber, Step,
 };
 use crate::rails::{Accepted, Answer, Given, How, Rail, Simulator, Start};
 use crate::store::{NewAttempt, PendingEvent, Started, Stepped, StoreError};
@@ -42,8 +43,6 @@ pub enum PayError {
     Store(#[from] StoreError),
 }
 
-/// The payer has this long to answer a push.
-const PUSH_WINDOW: SignedDuration = SignedDuration::from_secs(90);
 /// A code of the own wallet can be approved for this long.
 const CODE_LIFE: SignedDuration = SignedDuration::from_mins(15);
 /// Of whatever a rail gives out: the longest life of a bank reference, and a day.

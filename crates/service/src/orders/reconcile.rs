@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::domain::{
     About, Centimos, ExceptionKind, Notice, ReferenceNumber, Word, luanda_midnight,
 };
-use crate::rails::{ConnectorError, Rail, Told};
+use crate::rails::{ConnectorError, Listing, Rail};
 use crate::store::{Received, StoreError};
 
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +69,7 @@ pub async fn reconcile(
     if matches!(rail, Rail::Simulator(_)) {
         return Err(ReconcileError::NoStatements);
     }
-    let Told { mut notices, unread } = rail.statement(date).await?;
+    let Listing { mut notices, unread } = rail.statement(date).await?;
     // Money that was taken back the same day pays nothing.
     notices.sort_by_key(|notice| !matches!(notice.word, Word::Reversed(_)));
     let mut findings = Vec::new();

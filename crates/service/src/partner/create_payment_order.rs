@@ -11,7 +11,7 @@ use crate::domain::{
 };
 use crate::http::{
     ApiError, Body, Caller, Envelope, ErrorReply, Exchange, FieldFault, Issue, OrderData, Reply,
-    field,
+    field, whole_number,
 };
 use crate::orders::{self, OrderRequest};
 
@@ -40,6 +40,7 @@ pub(crate) struct CreateRequest {
     #[schema(required, nullable = false, min_length = 1, max_length = 255, example = "Livro")]
     name: Option<String>,
     /// The total in whole kwanza.
+    #[serde(default, deserialize_with = "whole_number")]
     #[schema(
         required,
         nullable = false,
@@ -49,6 +50,7 @@ pub(crate) struct CreateRequest {
     )]
     amount: Option<i64>,
     /// How many; it never multiplies the amount.
+    #[serde(default, deserialize_with = "whole_number")]
     #[schema(required, nullable = false, minimum = 1, maximum = 1_000_000, example = 1)]
     quantity: Option<i64>,
     /// A JSON object written as a string, with `returnUrl`, `cancelUrl` and `webhookUrl`.

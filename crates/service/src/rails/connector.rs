@@ -20,9 +20,8 @@ use tokio::sync::Semaphore;
 use url::Url;
 
 use super::wire::{
-    AckRequest, AnswerReply, AttemptRequest, CapabilitiesReply, DrainReply, NoRequest,
-    NotAuthentic, Signature, StartRequest, StatementReply, StatementRequest, Told, notice, sign,
-    verify,
+    AckRequest, AnswerReply, AttemptRequest, CapabilitiesReply, DrainReply, Listing, NoRequest,
+    NotAuthentic, Signature, StartRequest, StatementReply, StatementRequest, notice, sign, verify,
 };
 use super::{Answer, Capabilities, Line, Outcome, Start};
 use crate::config::RailConfig;
@@ -53,6 +52,8 @@ pub enum ConnectorError {
     Tls(#[from] rustls::Error),
     #[error("the connector did not answer: {0}")]
     Silent(String),
+    #[error("the connector answered something else than it should: {0}")]
+    Strange(String),
 }
 
 pub struct Connector {
@@ -169,7 +170,7 @@ impl Connector {
         asked.is_ok_and(|reply| reply.is_accepted())
     }
 
-    pub(super) async fn drain(&self) -> Result<Told, ConnectorError> {
+    pub(super) async fn drain(&self) -> Result<Listing, ConnectorError> {
         let reply: DrainReply = self.call("drain", &NoRequest {}).await?;
         Ok(reply.read(&self.name))
     }
@@ -183,7 +184,7 @@ impl Connector {
         Ok(())
     }
 
-    pub(super) async fn statement(&self, date: Date) -> Result<Told, ConnectorError> {
+    pub(super) async fn statement(&self, date: Date) -> Result<Listing, ConnectorError> {
         let asked = StatementRequest { date: date.to_string() };
         let reply: StatementReply =
             self.call_up_to(STATEMENT_BYTES_MAX, "statement", &asked).await?;
@@ -214,22 +215,24 @@ impl Connector {
         path: &str,
         asked: &Asked,
     ) -> Result<Reply, ConnectorError> {
-        let silent = |fault: &dyn std::fmt::Display| ConnectorError::Silent(fault.to_string());
-        let body = serde_json::to_vec(asked).map_err(|fault| silent(&fault))?;
-        let request = self.request(path, body).map_err(|fault| silent(&fault))?;
+        let silent = |why: String| ConnectorError::Silent(format!("{}: {why}", self.url));
+        let strange = |why: &dyn std::fmt::Display| ConnectorError::Strange(why.to_string());
+        let body = serde_json::to_vec(asked).map_err(|fault| silent(fault.to_string()))?;
+        let request = self.request(path, body).map_err(|fault| silent(fault.to_string()))?;
         let exchange = async {
-            let answer = self.client.request(request).await.map_err(|fault| silent(&fault))?;
+            let answered = self.client.request(request).await;
+            let answer = answered.map_err(|fault| silent(deepest(&fault)))?;
             let status = answer.status();
             let body = Limited::new(answer.into_body(), bytes_max);
-            let bytes = body.collect().await.map_err(|fault| silent(&fault))?.to_bytes();
+            let bytes = body.collect().await.map_err(|fault| silent(deepest(&*fault)))?.to_bytes();
             if !status.is_success() {
-                return Err(silent(&format!("status {}", status.as_u16())));
+                return Err(strange(&format!("status {}", status.as_u16())));
             }
-            serde_json::from_slice(&bytes).map_err(|fault| silent(&fault))
+            serde_json::from_slice(&bytes).map_err(|fault| strange(&fault))
         };
         match tokio::time::timeout(CALL_TIMEOUT, exchange).await {
             Ok(answered) => answered,
-            Err(_) => Err(silent(&"no answer in time")),
+            Err(_) => Err(silent("no answer in time".into())),
         }
     }
 
@@ -251,6 +254,12 @@ impl Connector {
             .header("webhook-signature", signature)
             .body(Full::new(Bytes::from(body)))
     }
+}
+
+/// The real reason is the last of the causes.
+fn deepest(fault: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(fault), |fault| fault.source());
+    causes.last().map_or_else(String::new, ToString::to_string)
 }
 
 /// Connectors live in real time, whatever the clock of a sandbox says.

@@ -19,7 +19,7 @@ use crate::domain::{
 
 pub use connector::{Connector, ConnectorError};
 pub use simulator::{Simulator, payment_id};
-pub use wire::{NotAuthentic, Signature, Told};
+pub use wire::{Listing, NotAuthentic, Signature};
 
 /// What a rail can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,9 +163,9 @@ impl Rail {
     }
 
     /// Payments the rail keeps until they are acknowledged.
-    pub async fn drain(&self) -> Result<Told, ConnectorError> {
+    pub async fn drain(&self) -> Result<Listing, ConnectorError> {
         match self {
-            Self::Simulator(_) => Ok(Told::default()),
+            Self::Simulator(_) => Ok(Listing::default()),
             Self::Connector(connector) => connector.drain().await,
         }
     }
@@ -178,9 +178,9 @@ impl Rail {
     }
 
     /// What the rail settled on a day.
-    pub async fn statement(&self, date: Date) -> Result<Told, ConnectorError> {
+    pub async fn statement(&self, date: Date) -> Result<Listing, ConnectorError> {
         match self {
-            Self::Simulator(_) => Ok(Told::default()),
+            Self::Simulator(_) => Ok(Listing::default()),
             Self::Connector(connector) => connector.statement(date).await,
         }
     }

@@ -7,11 +7,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Accepted, Answer, Capabilities, Given, How, MethodTerms, Outcome, Start};
 use crate::domain::{
-    AttemptId, Centimos, Forecast, Kwanza, PaymentAttempt, PaymentMethod, Reason, WalletCode, Word,
+    AttemptId, Centimos, Forecast, Kwanza, PUSH_WINDOW, PaymentAttempt, PaymentMethod, Reason,
+    WalletCode, Word,
 };
 
-/// The payer of a push that nobody answers has this long.
-const PUSH_WINDOW_S: i64 = 90;
 /// A lost notification is found by asking from here on.
 const FOUND_AFTER_S: i64 = 120;
 /// The life of a reference that is forced to be short.
@@ -106,7 +105,9 @@ impl Simulator {
         let is_push = attempt.instrument.method() == PaymentMethod::ExpressWallet;
         let scenario = attempt.rail_id.as_deref().and_then(|id| id.split('-').nth(1));
         match scenario.filter(|_| is_push) {
-            Some("900000003") if waited_s >= PUSH_WINDOW_S => Outcome::Refused(Reason::Timeout),
+            Some("900000003") if waited_s >= PUSH_WINDOW.as_secs() => {
+                Outcome::Refused(Reason::Timeout)
+            }
             Some("900000010") if waited_s >= FOUND_AFTER_S => {
                 Outcome::Paid { rail_payment_id: payment_id(&attempt.id), amount: amount.into() }
             }

@@ -206,25 +206,25 @@ pub(super) struct DrainReply {
 
 impl DrainReply {
     /// What cannot be read stays in the queue, and is told each time.
-    pub(super) fn read(self, rail: &str) -> Told {
-        let lines = Told::read(rail, self.payments);
-        if !lines.unread.is_empty() {
-            let unread = lines.unread.len();
+    pub(super) fn read(self, rail: &str) -> Listing {
+        let listing = Listing::read(rail, self.payments);
+        if !listing.unread.is_empty() {
+            let unread = listing.unread.len();
             tracing::error!(rail, unread, "payments in the queue of a rail cannot be read");
         }
-        lines
+        listing
     }
 }
 
 /// What a rail says of several payments at once.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Listing {
     pub notices: Vec<Notice>,
     /// Lines that say nothing we understand, as they came.
     pub unread: Vec<String>,
 }
 
-impl Told {
+impl Listing {
     fn read(rail: &str, lines: Vec<Box<RawValue>>) -> Self {
         let mut read = Self::default();
         for line in lines {
@@ -255,8 +255,8 @@ pub(super) struct StatementReply {
 }
 
 impl StatementReply {
-    pub(super) fn read(self, rail: &str) -> Told {
-        Told::read(rail, self.lines)
+    pub(super) fn read(self, rail: &str) -> Listing {
+        Listing::read(rail, self.lines)
     }
 }
 

@@ -259,7 +259,7 @@ async fn ask_rail(app: App, rail: Arc<Rail>) {
             tracing::warn!(rail = rail.name(), %fault, "a rail does not say what it can do");
         }
         if rail.capabilities().is_some_and(|can| can.has_queue)
-            && let Err(fault) = app.store.set_queue_due(rail.name(), None, app.clock.now()).await
+            && let Err(fault) = app.store.open_queue(rail.name(), app.clock.now()).await
         {
             tracing::warn!(%fault, "the queue of a rail could not be noted");
         }

@@ -22,6 +22,15 @@ pub struct AuditEntry {
     pub request_id: String,
 }
 
+/// What a row of the history says of a change: `PEN → CON`.
+pub fn change_text(before: Option<&str>, after: Option<&str>) -> String {
+    match (before, after) {
+        (Some(before), Some(after)) => format!("{before} → {after}"),
+        (None, Some(after)) => after.to_owned(),
+        (_, None) => String::new(),
+    }
+}
+
 /// Covers the rows after those of the seal before, up to `last_id`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditSeal {
@@ -30,6 +39,13 @@ pub struct AuditSeal {
     pub covered: i64,
     pub mac: Vec<u8>,
     pub at: Timestamp,
+}
+
+/// As a witness keeps it.
+impl std::fmt::Display for AuditSeal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.id, hex::encode(&self.mac))
+    }
 }
 
 /// Which rows of the history; newest first.

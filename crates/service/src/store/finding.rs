@@ -4,7 +4,7 @@ use super::looking::Scope;
 use super::portable::{Cells, Statement, values};
 use super::records::read_reference;
 use super::{Engine, Result, Store, postgres};
-use crate::domain::{ApplicationId, ReferenceNumber};
+use crate::domain::{ApplicationId, BankReference, ReferenceNumber};
 
 impl Store {
     /// Orders known by any id somebody may have at hand: of the merchant, of an event, of an attempt,
@@ -15,8 +15,6 @@ impl Store {
         id: &str,
         rails: &[String],
     ) -> Result<Vec<ReferenceNumber>> {
-        // As it is written on a slip, in groups; the digits of any other id name nothing.
-        let digits: String = id.chars().filter(|c| !c.is_whitespace()).collect();
         let mut statements = vec![
             Statement::new(
                 "select reference_number, application_id from orders where reference_number = ?1",
@@ -30,12 +28,13 @@ impl Store {
                 "select reference_number, application_id from payment_attempts where id = ?1",
                 values![id],
             ),
-            Statement::new(
-                "select p.reference_number, p.application_id from bank_references b
-                 join payment_attempts p on p.id = b.attempt_id where b.number = ?1",
-                values![digits],
-            ),
         ];
+        for (entity, number) in slips(id) {
+            let sql = "select p.reference_number, p.application_id from bank_references b
+                       join payment_attempts p on p.id = b.attempt_id
+                       where b.number = ?1 and (?2 = '' or b.entity = ?2)";
+            statements.push(Statement::new(sql, values![number, entity]));
+        }
         for rail in rails {
             let sql = "select o.reference_number, o.application_id from receipts r
                        join orders o on o.reference_number = r.reference_number
@@ -74,4 +73,17 @@ impl Store {
         let steps = self.select_one(Statement::new(sql, values![application.0]), read).await?;
         Ok(steps.unwrap_or_default())
     }
+}
+
+/// What a slip with these digits says, as entity and number: the number alone, or after its entity. People
+/// write it in groups.
+fn slips(text: &str) -> Vec<(String, String)> {
+    let is_written = |c: char| c.is_ascii_digit() || c.is_whitespace() || "/-.".contains(c);
+    if !text.chars().all(is_written) {
+        return Vec::new();
+    }
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+    let with_entity = digits.split_at_checked(BankReference::ENTITY_DIGITS);
+    let with_entity = with_entity.map(|(entity, number)| (entity.to_owned(), number.to_owned()));
+    with_entity.into_iter().chain([(String::new(), digits)]).collect()
 }

@@ -21,6 +21,8 @@ pub struct Inspection {
     pub keeps_master_key: bool,
     /// Settings that decide whether a commit survives a power cut, and whether it does.
     pub durability: Vec<(&'static str, String, bool)>,
+    /// What keeps this user from writing to it, as a service does.
+    pub unwritable: Option<String>,
     /// The server's time; the embedded database has none of its own.
     pub now: Option<Timestamp>,
 }

@@ -108,7 +108,7 @@ pub struct DestinationLine {
     pub next_attempt_at: Timestamp,
 }
 
-/// An attempt of the last ones.
+/// One of the last deliveries.
 #[derive(Clone, Debug)]
 pub struct RecentDelivery {
     pub application: ApplicationId,

@@ -16,6 +16,7 @@ mod paying;
 mod people;
 mod portable;
 mod postgres;
+mod queues;
 mod reconciling;
 mod records;
 mod request_log;
@@ -35,7 +36,7 @@ use crate::domain::{
     ExternalTransactionId, NewOrder, Order, ReferenceNumber, Stamp, Step,
 };
 use crate::faults::OnPurpose;
-pub use audit::{AuditEntry, AuditFilter, AuditSeal};
+pub use audit::{AuditEntry, AuditFilter, AuditSeal, change_text};
 pub use exceptions::{ExceptionFilter, ExceptionRecord, Resolved};
 pub use figures::Figures;
 pub use inspect::{Inspection, inspect};
@@ -101,7 +102,11 @@ impl Database {
         name.push(".lock");
         let lock = |name: &Path, file: std::io::Result<File>| {
             let refused = |fault: &dyn std::fmt::Display| {
-                StoreError::Refused(format!("cannot lock {}: {fault}", name.display()))
+                StoreError::Refused(format!(
+                    "cannot lock {}: {fault}; the folder of a database is the service's user's, on a disk that \
+                     can be written",
+                    name.display()
+                ))
             };
             let file = file.map_err(|fault| refused(&fault))?;
             match file.try_lock() {
@@ -163,6 +168,8 @@ impl Database {
     }
 }
 
+/// Calls waiting for the engine; more are refused, so that overload is told instead of hoarded.
+const QUEUE_MAX: usize = 8_192;
 /// A call that has waited longer is not begun any more: whoever made it has given up, and readers of the feed
 /// no longer reckon with the ids it brings.
 const WAITED_MAX: Duration = Duration::from_secs(15);
@@ -429,17 +436,6 @@ impl Store {
     /// What a simulated rail was going to say about this attempt is not said.
     pub async fn forget_forecasts(&self, attempt: &AttemptId) -> Result<()> {
         engine!(self.forget_forecasts(attempt))
-    }
-
-    /// Moves the moment a rail's queue is read next; `None` stands for "never before". `false` if
-    /// another node was quicker.
-    pub async fn set_queue_due(
-        &self,
-        rail: &str,
-        from: Option<Timestamp>,
-        to: Timestamp,
-    ) -> Result<bool> {
-        engine!(self.set_queue_due(rail, from, to))
     }
 
     /// `false` if it is not known, or dealt with already.

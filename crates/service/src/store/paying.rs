@@ -61,6 +61,19 @@ pub enum Received {
     Duplicate,
 }
 
+impl Received {
+    pub const OUTCOMES: [&str; 3] = [APPLIED, EXCEPTION, DUPLICATE];
+
+    /// To which of the three sums it counts: together they are all that was received.
+    pub fn outcome(self) -> &'static str {
+        match self {
+            Self::Confirmed | Self::Noted => APPLIED,
+            Self::Exception(_) => EXCEPTION,
+            Self::Duplicate => DUPLICATE,
+        }
+    }
+}
+
 /// Why nothing was stored of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreceived {
@@ -101,7 +114,8 @@ impl Receipt {
 }
 
 pub(super) const APPLIED: &str = "applied";
-pub(super) const EXCEPTION: &str = "exception";
+const EXCEPTION: &str = "exception";
+const DUPLICATE: &str = "duplicate";
 
 /// How long a bank reference that died is kept from being given out again.
 pub(super) const REFERENCE_REST: SignedDuration = SignedDuration::from_hours(180 * 24);

@@ -48,9 +48,10 @@ impl Store {
 
     /// Some of the old ones: all at once could hold up everybody else.
     pub async fn forget_requests(&self, before: Timestamp) -> Result<()> {
+        const SLICE: i64 = 20_000;
         let sql = "delete from request_log where request_id in (
-                       select request_id from request_log where at_ms < ?1 limit 20000)";
-        self.transact(vec![Statement::new(sql, values![before])]).await.map(drop)
+                       select request_id from request_log where at_ms < ?1 limit ?2)";
+        self.transact(vec![Statement::new(sql, values![before, SLICE])]).await.map(drop)
     }
 
     /// One request, if it is this partner's or the asker may see all.

@@ -83,11 +83,12 @@ impl Store {
     /// Windows that nobody has heard of since then, a slice at a time; what is left waits for the next time.
     pub async fn forget_visits(&self, before: Timestamp) -> Result<()> {
         const SLICES_MAX: usize = 20;
+        const SLICE: i64 = 5_000;
         let sql = "delete from checkout_visits where (reference_number, nonce) in (
                        select reference_number, nonce from checkout_visits
-                       where seen_at_ms < ?1 limit 5000)";
+                       where seen_at_ms < ?1 limit ?2)";
         for _ in 0..SLICES_MAX {
-            if !self.transact(vec![Statement::new(sql, values![before])]).await? {
+            if !self.transact(vec![Statement::new(sql, values![before, SLICE])]).await? {
                 break;
             }
         }

@@ -4,9 +4,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::delivery::signatures;
-use super::sender::{Failure, Outcome, Sender};
+use super::sender::{EXCHANGE_TIMEOUT, Outcome, Sender};
 use crate::app::App;
-use crate::domain::{ApplicationId, Chaos, Disturbance, Environment, EventId, ReferenceNumber};
+use crate::domain::{
+    ApplicationId, Chaos, Disturbance, Environment, EventId, Failure, ReferenceNumber,
+};
 use crate::store::{Claimed, EventFilter, Verdict};
 
 /// What this application asked for, if this is a sandbox.
@@ -56,7 +58,8 @@ async fn send(app: &App, sender: &Sender, event: &Claimed, id: &EventId, body: &
     let at = app.clock.now();
     if let Ok(headers) = signatures(app, event.lane.application, id, body, at).await {
         // Whatever comes of it: it was never promised.
-        sender.post(&event.webhook_url, event.attempt, headers, body.to_vec(), at).await;
+        let times = (at, (app.clock.stopwatch() + EXCHANGE_TIMEOUT).into());
+        sender.post(&event.webhook_url, event.attempt, headers, body.to_vec(), times).await;
     }
 }
 

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use hyper::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
 
 use super::chaos;
-use super::sender::{Failure, Outcome, Sender};
+use super::lanes::Held;
+use super::sender::{Outcome, Sender};
 use super::signature::signature_headers;
 use crate::app::{App, caught};
-use crate::domain::{ApplicationId, Chaos, EventId, Lane, Retry, next_retry};
-use crate::store::{Claimed, DeliveryAttempt, LeaseToken, Verdict};
+use crate::domain::{ApplicationId, Chaos, EventId, Failure, Lane, Retry, next_retry};
+use crate::store::{Claimed, DeliveryAttempt, Verdict};
 
 /// An attempt that is over, and what the store must know of it.
 pub(super) struct Delivery {
@@ -30,12 +32,9 @@ pub(super) enum Sign {
     Nothing,
 }
 
-pub(super) async fn deliver(
-    app: &App,
-    sender: &Sender,
-    mut event: Claimed,
-    lease: LeaseToken,
-) -> Delivery {
+pub(super) async fn deliver(app: &App, sender: &Sender, held: Held) -> Delivery {
+    let until = held.until().into();
+    let Held { mut event, lease, .. } = held;
     let at = app.clock.now();
     if event.attempt == 1 {
         let lag = at.duration_since(event.created_at).as_secs_f64();
@@ -54,7 +53,7 @@ pub(super) async fn deliver(
                 None => std::mem::take(&mut event.body),
             };
             // Whatever one merchant's answer does to us, the others' webhooks go on.
-            let outcome = caught(attempt(app, sender, &event, body, at)).await;
+            let outcome = caught(attempt(app, sender, &event, body, (at, until))).await;
             let broken = |_| Outcome::failed(Failure::Broken, "the service failed; see its log");
             (outcome.unwrap_or_else(broken), None)
         }
@@ -62,7 +61,7 @@ pub(super) async fn deliver(
     let follow_up = chaos.filter(|_| outcome.failure.is_none()).map(|chaos| (chaos, event.clone()));
     let Claimed { id, lane, attempt: number, failures, queued_at, .. } = event;
     let took = watch.elapsed();
-    app.metrics.webhook_attempt(outcome.failure.map(Failure::as_str), took);
+    app.metrics.webhook_attempt(outcome.failure, took);
     let verdict = forced.unwrap_or_else(|| decide(app, &outcome, failures, queued_at));
     if verdict == Verdict::Exhausted {
         tracing::warn!(event = id.as_str(), "a webhook was tried to the end of its schedule");
@@ -98,11 +97,11 @@ async fn attempt(
     sender: &Sender,
     event: &Claimed,
     body: Vec<u8>,
-    at: Timestamp,
+    (at, until): (Timestamp, Instant),
 ) -> Outcome {
     let Claimed { id, lane, webhook_url, attempt: number, .. } = event;
     match signatures(app, lane.application, id, &body, at).await {
-        Ok(headers) => sender.post(webhook_url, *number, headers, body, at).await,
+        Ok(headers) => sender.post(webhook_url, *number, headers, body, (at, until)).await,
         Err(why) => Outcome::failed(Failure::Unsigned, why),
     }
 }

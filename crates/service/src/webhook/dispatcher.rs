@@ -208,7 +208,7 @@ impl Dispatcher {
             let (app, sender) = (self.app.clone(), Arc::clone(&self.sender));
             // In a box: the runtime moves a task about, and this one is large.
             self.tasks.spawn(Box::pin(async move {
-                Done::Delivered(Box::new(deliver(&app, &sender, held.event, held.lease).await))
+                Done::Delivered(Box::new(deliver(&app, &sender, held).await))
             }));
         }
         self.app.metrics.webhooks_in_flight.set(self.lanes.in_flight() as f64);

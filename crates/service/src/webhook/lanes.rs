@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::breaker::Breaker;
 use super::delivery::Sign;
+use super::sender::EXCHANGE_TIMEOUT;
 use crate::domain::{ApplicationId, EventId, Lane};
 use crate::store::{Claimed, LeaseToken, Want};
 
@@ -73,6 +74,13 @@ pub(super) struct Returned {
     pub lease: LeaseToken,
     pub lane: Lane,
     pub early: bool,
+}
+
+impl Held {
+    /// Until when it may be under way, before its lease runs out.
+    pub(super) fn until(&self) -> Instant {
+        self.claimed_at + HELD_TIME_MAX + EXCHANGE_TIMEOUT
+    }
 }
 
 impl From<Held> for Returned {

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use super::guard::{Guard, GuardError};
 use super::lanes::IN_FLIGHT_MAX;
 use crate::config::WebhookConfig;
-use crate::domain::UrlRules;
+use crate::domain::{Failure, UrlRules};
 use crate::{faults, tls};
 
 /// Connect, TLS, request and answer together (spec 8: a handler answers in under five seconds).
@@ -48,38 +48,6 @@ pub enum SenderError {
     Certificates { path: PathBuf, fault: String },
     #[error("TLS cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
-}
-
-/// Why an event was not delivered. The label of a metric too, so there are few.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Failure {
-    /// The URL or an address of its host is not one we send to.
-    Refused,
-    Dns,
-    Connect,
-    Tls,
-    Timeout,
-    /// The connection broke or what came was not HTTP.
-    Broken,
-    /// An answer, but not a 2xx.
-    Status,
-    /// We could not sign: nothing was sent.
-    Unsigned,
-}
-
-impl Failure {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Refused => "refused",
-            Self::Dns => "dns",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Timeout => "timeout",
-            Self::Broken => "broken",
-            Self::Status => "status",
-            Self::Unsigned => "unsigned",
-        }
-    }
 }
 
 /// What came of a POST.
@@ -162,14 +130,15 @@ impl Sender {
         client
     }
 
-    /// Sends these very bytes; the signature headers are the caller's.
+    /// Sends these very bytes; the signature headers are the caller's. It begins now, and ends in time and
+    /// not after `until`, when the event may be somebody else's.
     pub(super) async fn post(
         &self,
         url: &str,
         attempt: u32,
         signatures: HeaderMap,
         body: Vec<u8>,
-        now: Timestamp,
+        (now, until): (Timestamp, Instant),
     ) -> Outcome {
         let uri = match self.checked(url) {
             Ok(uri) => uri,
@@ -191,7 +160,8 @@ impl Sender {
         if let Err(fault) = faults::pass("before a webhook is sent") {
             return Outcome::failed(Failure::Broken, fault.to_string());
         }
-        let exchanged = in_time(EXCHANGE_TIMEOUT, exchange).await;
+        let deadline = until.min(Instant::now() + EXCHANGE_TIMEOUT);
+        let exchanged = in_time(deadline, exchange).await;
         if let Err(fault) = faults::pass("after a webhook was sent") {
             return Outcome::failed(Failure::Broken, fault.to_string());
         }
@@ -206,8 +176,7 @@ struct Late;
 
 /// A node that stood still (a paused machine, say) must not go on with what another may have taken over
 /// meanwhile: the time is looked at before the work, which `timeout` does afterwards.
-async fn in_time<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, Late> {
-    let deadline = Instant::now() + limit;
+async fn in_time<T>(deadline: Instant, work: impl Future<Output = T>) -> Result<T, Late> {
     let mut work = std::pin::pin!(work);
     let looking = std::future::poll_fn(|context| match Instant::now() >= deadline {
         true => Poll::Ready(Err(Late)),
@@ -336,19 +305,21 @@ mod tests {
 
     #[tokio::test]
     async fn what_stood_still_too_long_is_not_gone_on_with() {
-        const LIMIT: Duration = Duration::from_millis(20);
-        let (begun, mut steps) = (Instant::now(), 0);
+        let (deadline, mut steps) = (Instant::now() + Duration::from_millis(20), 0);
         let work = async {
             steps += 1;
             // The whole thread stands still, as a stopped process does; then all is ready at once.
-            while begun.elapsed() <= LIMIT * 2 {
+            while Instant::now() < deadline {
                 std::hint::spin_loop();
             }
             tokio::task::yield_now().await;
             steps += 1;
         };
-        assert!(in_time(LIMIT, work).await.is_err());
+        assert!(in_time(deadline, work).await.is_err());
         assert_eq!(steps, 1);
+        let begun = std::cell::Cell::new(false);
+        assert!(in_time(deadline, async { begun.set(true) }).await.is_err());
+        assert!(!begun.get(), "what is late from the start is not begun");
     }
 
     #[test]

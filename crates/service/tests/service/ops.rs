@@ -1,6 +1,8 @@
 //! Health, metrics, the API's description and its page.
 
 use hyper::{Method, StatusCode};
+use svc_service::domain::{About, AttemptId, Centimos, Notice, Word};
+use svc_service::orders;
 
 use crate::support::{TestDatabase, TestService, on_both_engines};
 
@@ -42,6 +44,14 @@ async fn health_and_metrics_tell_what_happened(database: TestDatabase) {
     assert_eq!(service.get("/readyz").await.status, StatusCode::OK);
     let token = service.token(&service.partner).await;
     service.create(&token, &service.order("order_1")).await;
+    let nobodys = Notice {
+        rail: "simulator".into(),
+        rail_payment_id: "p1".into(),
+        about: About::Attempt(AttemptId::assign([1; 15])),
+        word: Word::Paid(Centimos::new(100)),
+        raw: Vec::new(),
+    };
+    orders::settle(&service.app, nobodys, "").await.unwrap();
     let metrics = service.get("/metrics").await;
     assert!(metrics.header("content-type").unwrap().starts_with("text/plain"));
     for line in [
@@ -49,7 +59,7 @@ async fn health_and_metrics_tell_what_happened(database: TestDatabase) {
         "svc_tokens_issued_total 1",
         r#"svc_http_requests_total{route="/svcpartner/createPaymentOrder",status="2xx"} 1"#,
         "svc_outbox_depth 0",
-        "svc_exceptions_open 0",
+        "svc_exceptions_open 1",
         "svc_webhooks_exhausted 0",
         "svc_payments_unanswered 0",
         "svc_store_batch_size_count",

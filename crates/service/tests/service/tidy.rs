@@ -19,7 +19,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ("partner", &["app", "domain", "http", "orders", "store"]),
     ("checkout", &["app", "domain", "http", "keys", "orders", "store"]),
     ("sdk", &["app", "http", "store"]),
-    ("rail_notices", &["app", "http", "orders", "rails", "store"]),
+    ("rail_notices", &["app", "http", "orders", "rails"]),
     ("sandbox", &["app", "checkout", "domain", "http", "orders", "rails", "store"]),
     ("ops", &["app", "http", "store"]),
     ("webhook", &["app", "config", "domain", "faults", "keys", "store", "tls"]),

@@ -11,10 +11,8 @@ use tokio_postgres::error::SqlState;
 
 use super::Fault;
 use crate::faults::{self, OnPurpose};
-use crate::store::{Result, StoreError, has_waited_too_long, waited_too_long};
+use crate::store::{QUEUE_MAX, Result, StoreError, has_waited_too_long, waited_too_long};
 
-/// Calls waiting for a connection; more are refused, so that overload is told instead of hoarded.
-const QUEUE_MAX: usize = 8_192;
 /// Tries of one batch when the database says "again, please".
 const TRIES_MAX: u32 = 5;
 const RETRY_PAUSE: Duration = Duration::from_millis(20);

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::Postgres;
-use super::paying::{Param, change, many};
+use super::{Param, change, many};
 use crate::domain::AttemptId;
 use crate::store::outbox::as_limit;
 use crate::store::paying::ForecastRow;
@@ -80,31 +80,6 @@ impl Postgres {
         let sql = "delete from forecasts where attempt_id = $1";
         change(&self.client().await?, sql, &[&attempt.as_str()]).await?;
         Ok(())
-    }
-
-    pub(in crate::store) async fn set_queue_due(
-        &self,
-        rail: &str,
-        from: Option<Timestamp>,
-        to: Timestamp,
-    ) -> Result<bool> {
-        let db = self.client().await?;
-        let to = to.as_millisecond();
-        let changed = match from {
-            None => {
-                // A clock that was ahead may have put it off for long.
-                let sql = "insert into rail_queues (rail, due_at_ms) values ($1, $2)
-                           on conflict (rail) do update set due_at_ms = excluded.due_at_ms
-                           where rail_queues.due_at_ms > excluded.due_at_ms + 600000";
-                change(&db, sql, &[&rail, &to]).await?
-            }
-            Some(from) => {
-                let sql = "update rail_queues set due_at_ms = $3
-                           where rail = $1 and due_at_ms = $2";
-                change(&db, sql, &[&rail, &from.as_millisecond(), &to]).await?
-            }
-        };
-        Ok(changed == 1)
     }
 }
 

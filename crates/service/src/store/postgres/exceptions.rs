@@ -2,7 +2,7 @@
 
 use deadpool_postgres::GenericClient;
 
-use super::paying::change;
+use super::change;
 use super::{Fault, Postgres};
 use crate::store::{Resolved, Result};
 

@@ -2,15 +2,13 @@
 
 use jiff::Timestamp;
 
-use super::{Client, Fault, connect, reason, schema_latest};
+use super::{Client, Fault, connect, schema_latest};
 use crate::store::inspect::Inspection;
 use crate::store::{Result, StoreError};
 
 pub(in crate::store) async fn inspect_postgres(url: &str) -> Result<Inspection> {
     let pool = connect::pool(url)?;
-    let db = pool.get().await.map_err(|fault| {
-        StoreError::Refused(format!("cannot connect to PostgreSQL: {}", reason(&fault)))
-    })?;
+    let db = connect::first(&pool, url).await?;
     let one = async |sql: &str, parameter: &str| -> Result<Option<String>> {
         let found = db.query_opt(sql, &[&parameter]).await.map_err(Fault::from)?;
         Ok(found.and_then(|row| row.get(0)))
@@ -42,13 +40,25 @@ pub(in crate::store) async fn inspect_postgres(url: &str) -> Result<Inspection> 
         master_key_id: setting("master_key_id").await?,
         keeps_master_key: setting("sandbox_master_key").await?.is_some(),
         durability,
+        unwritable: unwritable(&db).await?,
         now: Timestamp::from_millisecond(now_ms).ok(),
     })
 }
 
+/// What keeps this user from serving.
+async fn unwritable(db: &Client) -> Result<Option<String>> {
+    let sql = "select current_user::text, coalesce(has_schema_privilege(current_schema(), 'create'), false)
+                   and coalesce(has_table_privilege(to_regclass('orders'), 'insert'), true)
+                   and coalesce(has_table_privilege(to_regclass('orders'), 'update'), true)";
+    let row = db.query_one(sql, &[]).await.map_err(Fault::from)?;
+    let (user, may): (&str, bool) = (row.get(0), row.get(1));
+    Ok((!may).then(|| format!("the role {user} may not write to its tables, or make new ones")))
+}
+
 /// A database of something else is left as it is.
 pub(super) async fn refuse_strangers(db: &Client) -> Result<()> {
-    let sql = "select exists (select from pg_tables where schemaname = current_schema())";
+    let sql = "select exists (select from pg_tables where schemaname = current_schema()
+                       and tablename <> 'refinery_schema_history')";
     if !db.query_one(sql, &[]).await.map_err(Fault::from)?.get::<_, bool>(0) {
         return Ok(());
     }

@@ -14,12 +14,14 @@ mod paying;
 mod portable;
 mod receipts;
 mod settling;
+mod stepping;
 mod visits;
 
 use std::time::Duration;
 
-use deadpool_postgres::{Client, Pool, PoolError};
+use deadpool_postgres::{Client, GenericClient, Pool, PoolError};
 use tokio::sync::Semaphore;
+use tokio_postgres::Row;
 
 use super::inspect::{latest_of, not_migrated, refuse_newer};
 use super::{Options, Result, StoreError};
@@ -59,9 +61,7 @@ pub(super) struct Postgres {
 impl Postgres {
     pub(super) async fn open(url: &str, options: &Options) -> Result<Self> {
         let pool = connect::pool(url)?;
-        let mut client = pool.get().await.map_err(|fault| {
-            StoreError::Refused(format!("cannot connect to PostgreSQL: {}", reason(&fault)))
-        })?;
+        let mut client = connect::first(&pool, url).await?;
         migrate(&mut client, options.create).await?;
         let (size, noop) = (&options.batch_size, metrics::Histogram::noop());
         Ok(Self {
@@ -207,6 +207,24 @@ fn chain(fault: &tokio_postgres::Error) -> String {
         Some(cause) => format!("{fault}: {cause}"),
         None => fault.to_string(),
     }
+}
+
+/// What a call says, before it is told outside.
+type Told<T> = std::result::Result<T, Fault>;
+
+/// What goes into a statement.
+type Param<'a> = dyn tokio_postgres::types::ToSql + Sync + 'a;
+
+async fn one(db: &impl GenericClient, sql: &str, given: &[&Param<'_>]) -> Told<Option<Row>> {
+    Ok(db.query_opt(&db.prepare_cached(sql).await?, given).await?)
+}
+
+async fn many(db: &impl GenericClient, sql: &str, given: &[&Param<'_>]) -> Told<Vec<Row>> {
+    Ok(db.query(&db.prepare_cached(sql).await?, given).await?)
+}
+
+async fn change(db: &impl GenericClient, sql: &str, given: &[&Param<'_>]) -> Told<u64> {
+    Ok(db.execute(&db.prepare_cached(sql).await?, given).await?)
 }
 
 /// Nodes may start together: one migrates, the others wait and find the work done.

@@ -5,20 +5,16 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::batch::column;
-use super::outbox::insert_event;
-use super::{Fault, Postgres};
+use super::stepping::{reserve, step};
+use super::{Fault, Param, Postgres, Told, change, one};
 use crate::domain::{
-    About, AttemptId, AttemptState, BankReference, CancelReason, Change, Instrument, OrderLives,
-    PaymentMethod, Reason, ReferenceNumber, Stamp, Step, TRIES_PER_METHOD_MAX,
+    About, AttemptId, CancelReason, Change, Instrument, PaymentMethod, ReferenceNumber, Stamp,
+    Step, TRIES_PER_METHOD_MAX,
 };
 use crate::store::outbox::as_limit;
-use crate::store::paying::{
-    InstrumentColumns, PaymentAttemptRow, UNSETTLED, free_at_ms, reason_of,
-};
+use crate::store::paying::{InstrumentColumns, PaymentAttemptRow, UNSETTLED, free_at_ms};
 use crate::store::records::read_reference;
 use crate::store::{NewAttempt, Result, Started, Stepped};
-
-type Told<T> = std::result::Result<T, Fault>;
 
 impl Postgres {
     pub(in crate::store) async fn order_of(
@@ -98,28 +94,6 @@ impl Postgres {
     }
 }
 
-pub(super) type Param<'a> = dyn tokio_postgres::types::ToSql + Sync + 'a;
-
-pub(super) async fn one(
-    db: &impl GenericClient,
-    sql: &str,
-    given: &[&Param<'_>],
-) -> Told<Option<Row>> {
-    Ok(db.query_opt(&db.prepare_cached(sql).await?, given).await?)
-}
-
-pub(super) async fn many(
-    db: &impl GenericClient,
-    sql: &str,
-    given: &[&Param<'_>],
-) -> Told<Vec<Row>> {
-    Ok(db.query(&db.prepare_cached(sql).await?, given).await?)
-}
-
-pub(super) async fn change(db: &impl GenericClient, sql: &str, given: &[&Param<'_>]) -> Told<u64> {
-    Ok(db.execute(&db.prepare_cached(sql).await?, given).await?)
-}
-
 /// Statements after this one see what its last holder did: each takes a new snapshot.
 pub(super) async fn lock_order(db: &impl GenericClient, reference: &ReferenceNumber) -> Told<()> {
     let sql = "select 1 from orders where reference_number = $1 for update";
@@ -190,143 +164,6 @@ async fn start(db: &impl GenericClient, new: &NewAttempt) -> Told<Started> {
     Ok(Started::New)
 }
 
-/// Whether the number is free: never given out, or dead for long enough.
-async fn reserve(
-    db: &impl GenericClient,
-    bank: &BankReference,
-    attempt: &AttemptId,
-    at: Timestamp,
-) -> Told<bool> {
-    let sql = "insert into bank_references as b (entity, number, attempt_id) values ($1, $2, $3)
-               on conflict (entity, number) do update
-               set attempt_id = excluded.attempt_id, free_at_ms = null
-               where b.free_at_ms <= $4 or b.attempt_id = excluded.attempt_id";
-    let given: [&Param<'_>; 4] =
-        [&bank.entity(), &bank.number(), &attempt.as_str(), &at.as_millisecond()];
-    Ok(change(db, sql, &given).await? == 1)
-}
-
-/// The order's row is held by the caller.
-pub(super) async fn step(db: &impl GenericClient, step: &Step) -> Told<Stepped> {
-    if let Instrument::Reference(Some(bank)) = &step.instrument
-        && !step.to.is_over()
-    {
-        // Who comes too late takes no number.
-        let stands = "select 1 from payment_attempts where id = $1 and state = $2";
-        if one(db, stands, &[&step.attempt.as_str(), &step.from.as_str()]).await?.is_none() {
-            return Ok(Stepped::Lost);
-        }
-        if !reserve(db, bank, &step.attempt, step.at).await? {
-            return Ok(Stepped::ReferenceTaken);
-        }
-    }
-    let columns = InstrumentColumns::of(&step.instrument);
-    let (reference, at_ms) = (step.reference_number.as_str(), step.at.as_millisecond());
-    let moved = change(
-        db,
-        "update payment_attempts set state = $3, reason = $4, rail_id = $5, entity = $6,
-             bank_reference = $7, code = $8, link = $9, deadline_at_ms = $10, due_at_ms = $11,
-             polls = $12, updated_at_ms = $13
-         where id = $1 and state = $2",
-        &[
-            &step.attempt.as_str(),
-            &step.from.as_str(),
-            &step.to.as_str(),
-            &step.reason.as_ref().map(Reason::to_text),
-            &step.rail_id,
-            &columns.entity,
-            &columns.bank_reference,
-            &columns.code,
-            &columns.link,
-            &step.deadline.as_millisecond(),
-            &step.due_at.map(Timestamp::as_millisecond),
-            &i64::from(step.polls),
-            &at_ms,
-        ],
-    )
-    .await?;
-    if moved == 0 {
-        return Ok(Stepped::Lost);
-    }
-    if matches!(step.instrument, Instrument::Reference(_)) && step.to.is_over() {
-        free_reference(db, step).await?;
-        if step.from == AttemptState::Held {
-            withdraw_one(db, step).await?;
-        }
-    }
-    if let Some(lives) = step.order_lives() {
-        let at_least = match lives {
-            OrderLives::UntilThen => {
-                "(select max(deadline_at_ms) from payment_attempts
-                  where reference_number = $1 and state = 'issued')"
-            }
-            OrderLives::AtLeastUntilThen => "expires_at_ms",
-        };
-        let sql = format!(
-            "update orders set expires_at_ms = greatest($2, {at_least})
-             where reference_number = $1 and status = 'PEN' and closing_at_ms is null
-                 and cancel_requested is null"
-        );
-        change(db, &sql, &[&reference, &step.deadline.as_millisecond()]).await?;
-    }
-    if !step.to.is_in_flight() {
-        // What waited for this attempt waits no longer.
-        let sql = "update orders set expires_at_ms = $2
-                   where reference_number = $1 and status = 'PEN'
-                       and (cancel_requested is not null or closing_at_ms is not null)";
-        change(db, sql, &[&reference, &at_ms]).await?;
-    }
-    let pending = "select 1 from orders where reference_number = $1 and status = 'PEN'";
-    if step.to == AttemptState::Issued && one(db, pending, &[&reference]).await?.is_none() {
-        // Issued too late: the order ended while its rail was called.
-        free_reference(db, step).await?;
-        if matches!(step.instrument, Instrument::Reference(_)) {
-            withdraw_one(db, step).await?;
-        }
-    }
-    if step.from != step.to {
-        let sql = "insert into audit (at_ms, actor, action, subject, before, after, cause,
-                       request_id)
-                   values ($1, 'service', 'attempt.step', $2, $3, $4, $5, '')";
-        let given: [&Param<'_>; 5] =
-            [&at_ms, &reference, &step.from.as_str(), &step.to.as_str(), &step.cause()];
-        change(db, sql, &given).await?;
-    }
-    for forecast in &step.forecast {
-        change(
-            db,
-            "insert into forecasts (due_at_ms, rail, attempt_id, reference_number,
-                 rail_payment_id, kind, amount_centimos, reason)
-             select $1, rail, id, reference_number, $3, $4, $5, $6
-             from payment_attempts where id = $2",
-            &[
-                &forecast.at.as_millisecond(),
-                &step.attempt.as_str(),
-                &forecast.rail_payment_id,
-                &forecast.word.kind(),
-                &forecast.word.amount().get(),
-                &reason_of(&forecast.word),
-            ],
-        )
-        .await?;
-    }
-    Ok(Stepped::Done { announced: announce(db, step).await? })
-}
-
-/// The `PEN` event, once per order and only while it is pending and nobody gave it up.
-async fn announce(db: &impl GenericClient, step: &Step) -> Told<bool> {
-    let Some(event) = &step.event else { return Ok(false) };
-    let told = "select 1 from orders o where reference_number = $1 and (status <> 'PEN'
-                    or cancel_requested is not null
-                    or exists (select 1 from outbox e
-                        where e.reference_number = o.reference_number))";
-    if one(db, told, &[&step.reference_number.as_str()]).await?.is_some() {
-        return Ok(false);
-    }
-    insert_event(db, step.application, &step.reference_number, event).await?;
-    Ok(true)
-}
-
 /// Their rails are to be told that references of these orders in these states are dead.
 pub(super) async fn withdraw(db: &impl GenericClient, changes: &[&Change]) -> Told<()> {
     change(
@@ -367,7 +204,7 @@ pub(super) async fn withdraw_issued(
     change(db, sql, &[&references, &since_ms, &method]).await.map(drop)
 }
 
-async fn withdraw_one(db: &impl GenericClient, step: &Step) -> Told<()> {
+pub(super) async fn withdraw_one(db: &impl GenericClient, step: &Step) -> Told<()> {
     let sql = "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
                values ($1, $2, $3, $3) on conflict do nothing";
     let (attempt, reference) = (step.attempt.as_str(), step.reference_number.as_str());
@@ -375,7 +212,7 @@ async fn withdraw_one(db: &impl GenericClient, step: &Step) -> Told<()> {
 }
 
 /// In half a year somebody else may have its number.
-async fn free_reference(db: &impl GenericClient, step: &Step) -> Told<()> {
+pub(super) async fn free_reference(db: &impl GenericClient, step: &Step) -> Told<()> {
     let sql = "update bank_references set free_at_ms = $2
                where free_at_ms is null and attempt_id = $1";
     change(db, sql, &[&step.attempt.as_str(), &free_at_ms(step.at)]).await.map(drop)

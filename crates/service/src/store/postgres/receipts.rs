@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use deadpool_postgres::GenericClient;
 
 use super::batch::column;
-use super::paying::{change, many};
-use super::settling::Told;
+use super::{Told, change, many};
 use crate::domain::{AttemptId, ReferenceNumber};
 use crate::store::Receipt;
 

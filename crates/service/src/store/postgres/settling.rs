@@ -9,20 +9,19 @@ use deadpool_postgres::{Client, GenericClient};
 
 use super::batch::{Batch, column};
 use super::exceptions::resolve;
-use super::paying::{change, free_references, lock_order, many, step, withdraw};
+use super::paying::{free_references, lock_order, withdraw};
 use super::receipts::{self, Key, StoredReceipt, key};
-use super::{Fault, Postgres};
+use super::stepping::step;
+use super::{Fault, Postgres, Told, change, many};
 use crate::domain::{
     AttemptId, AttemptState, Change, Effect, ExceptionKind, Lane, ReferenceNumber, Status, Step,
     Word,
 };
-use crate::store::paying::{APPLIED, EXCEPTION, UNSETTLED, free_at_ms};
+use crate::store::paying::{APPLIED, UNSETTLED, free_at_ms};
 use crate::store::records::read_status;
 use crate::store::{
     Committed, Receipt, Received, Reception, Resolved, Result, Stepped, StoreError, Unreceived,
 };
-
-pub(super) type Told<T> = std::result::Result<T, Fault>;
 
 impl Postgres {
     pub(in crate::store) async fn commit(&self, change: Change) -> Result<Committed> {
@@ -238,10 +237,7 @@ impl<'a> Books<'a> {
                 return Err(StoreError::Corrupt("a step among settlements".into()));
             }
         };
-        let outcome = match received {
-            Received::Exception(_) => EXCEPTION,
-            _ => APPLIED,
-        };
+        let outcome = received.outcome();
         self.received.push((receipt, outcome));
         let stored = StoredReceipt {
             call_id: String::new(),

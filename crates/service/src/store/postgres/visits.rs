@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::Postgres;
-use super::paying::{Param, change, one};
+use super::{Param, change, one};
 use crate::domain::ReferenceNumber;
 use crate::store::{CheckoutVisit, Result};
 

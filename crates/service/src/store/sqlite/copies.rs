@@ -221,7 +221,7 @@ fn refused(what: &str, path: &Path, fault: &io::Error) -> StoreError {
     StoreError::Refused(format!("cannot {what} {}: {fault}", path.display()))
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()

@@ -71,36 +71,6 @@ impl Sqlite {
         let sql = "delete from forecasts where attempt_id = ?1";
         self.writer.run(move |db| execute(db, sql, [attempt.as_str()]).map(drop)).await
     }
-
-    pub(in crate::store) async fn set_queue_due(
-        &self,
-        rail: &str,
-        from: Option<Timestamp>,
-        to: Timestamp,
-    ) -> Result<bool> {
-        let rail = rail.to_owned();
-        self.writer
-            .run(move |db| {
-                let to = to.as_millisecond();
-                let changed = match from {
-                    None => execute(
-                        db,
-                        // A clock that was ahead may have put it off for long.
-                        "insert into rail_queues (rail, due_at_ms) values (?1, ?2)
-                         on conflict (rail) do update set due_at_ms = ?2
-                         where due_at_ms > ?2 + 600000",
-                        params![rail, to],
-                    )?,
-                    Some(from) => execute(
-                        db,
-                        "update rail_queues set due_at_ms = ?3 where rail = ?1 and due_at_ms = ?2",
-                        params![rail, from.as_millisecond(), to],
-                    )?,
-                };
-                Ok(changed == 1)
-            })
-            .await
-    }
 }
 
 fn due(db: &Connection, until_ms: i64, limit: usize) -> Result<Vec<Due>> {

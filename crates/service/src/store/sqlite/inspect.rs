@@ -1,9 +1,12 @@
 //! What `store::inspect` reads from the embedded database.
 
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
+use super::copies::beside;
 use super::{check_pages, connect, error, refuse_strangers, row, schema_latest};
 use crate::store::inspect::Inspection;
 use crate::store::{Result, StoreError};
@@ -18,7 +21,7 @@ pub(super) fn missing(path: &Path) -> StoreError {
 }
 
 pub(in crate::store) fn inspect_sqlite(path: &Path) -> Result<Inspection> {
-    if !path.exists() {
+    if is_missing(path)? {
         return Err(missing(path));
     }
     let db = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
@@ -39,8 +42,35 @@ pub(in crate::store) fn inspect_sqlite(path: &Path) -> Result<Inspection> {
         master_key_id: setting("master_key_id")?,
         keeps_master_key: setting("sandbox_master_key")?.is_some(),
         durability: vec![("journal_mode", mode.clone(), mode == "wal")],
+        unwritable: unwritable(path),
         now: None,
     })
+}
+
+/// Also an empty file, which is what a copy leaves that was cut off. A folder nobody may look into is told as
+/// what it is.
+pub(super) fn is_missing(path: &Path) -> Result<bool> {
+    match std::fs::metadata(path) {
+        Ok(file) => Ok(file.len() == 0),
+        Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(true),
+        Err(fault) => Err(StoreError::Refused(format!(
+            "cannot look at {}: {fault}; run this as the service's user",
+            path.display()
+        ))),
+    }
+}
+
+/// Nothing is written: to be allowed to is enough.
+fn unwritable(path: &Path) -> Option<String> {
+    let lock = beside(path, ".lock");
+    let closed = |path: &&Path| {
+        File::options()
+            .write(true)
+            .open(path)
+            .is_err_and(|fault| fault.kind() != ErrorKind::NotFound)
+    };
+    let closed = [path, &lock].into_iter().find(closed)?;
+    Some(format!("this user may not write {}", closed.display()))
 }
 
 pub(super) fn version(db: &Connection) -> Result<Option<i64>> {

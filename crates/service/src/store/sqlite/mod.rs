@@ -11,6 +11,7 @@ mod outbox;
 mod paying;
 mod portable;
 mod settling;
+mod stepping;
 mod thread;
 mod visits;
 
@@ -83,14 +84,21 @@ impl Sqlite {
                 rusqlite::version()
             )));
         }
-        // An empty file is what a copy leaves that was cut off: no database either.
-        if std::fs::metadata(path).map_or(0, |file| file.len()) == 0 {
+        if inspect::is_missing(path)? {
             if !options.create {
                 return Err(inspect::missing(path));
             }
             create_private_file(path)?;
         }
         let mut writer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        // SQLite opens what it may not write as well.
+        if writer.is_readonly("main").map_err(|fault| error(&fault))? {
+            return Err(StoreError::Refused(format!(
+                "{} cannot be written: it is somebody else's, or its disk is read-only; run this as the \
+                 service's user",
+                path.display()
+            )));
+        }
         refuse_strangers(&writer, path)?;
         check_pages(&writer, path)?;
         make_durable(&writer)?;

@@ -5,16 +5,16 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
-use super::outbox::insert_event;
+use super::stepping::{reserve, step};
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{
-    About, AttemptId, AttemptState, BankReference, CancelReason, Change, Dossier, Instrument,
-    OrderLives, PaymentMethod, ReferenceNumber, Stamp, Status, Step, TRIES_PER_METHOD_MAX,
+    About, AttemptId, CancelReason, Change, Dossier, Instrument, PaymentMethod, ReferenceNumber,
+    Stamp, Status, Step, TRIES_PER_METHOD_MAX,
 };
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
     ATTEMPT_COLUMNS, DOSSIER_COLUMNS, InstrumentColumns, PaymentAttemptRow, UNSETTLED, dossier,
-    free_at_ms, reason_of,
+    free_at_ms,
 };
 use crate::store::records::{ORDER_COLUMNS, OrderRow, read_reference, read_status};
 use crate::store::{NewAttempt, Result, Started, Stepped};
@@ -195,146 +195,6 @@ fn start(db: &Connection, new: &NewAttempt) -> Result<Started> {
     Ok(Started::New)
 }
 
-/// Whether the number is free: never given out, or dead for long enough.
-fn reserve(
-    db: &Connection,
-    bank: &BankReference,
-    attempt: &AttemptId,
-    at: Timestamp,
-) -> Result<bool> {
-    let sql = "insert into bank_references (entity, number, attempt_id) values (?1, ?2, ?3)
-               on conflict (entity, number) do update
-               set attempt_id = excluded.attempt_id, free_at_ms = null
-               where free_at_ms <= ?4 or attempt_id = excluded.attempt_id";
-    let given = params![bank.entity(), bank.number(), attempt.as_str(), at.as_millisecond()];
-    Ok(execute(db, sql, given)? == 1)
-}
-
-pub(super) fn step(db: &Connection, step: &Step) -> Result<Stepped> {
-    if let Instrument::Reference(Some(bank)) = &step.instrument
-        && !step.to.is_over()
-    {
-        // Who comes too late takes no number.
-        let stands = "select 1 from payment_attempts where id = ?1 and state = ?2";
-        let given = [step.attempt.as_str(), step.from.as_str()];
-        if row(db, stands, given, |row| row.get::<_, i64>(0))?.is_none() {
-            return Ok(Stepped::Lost);
-        }
-        if !reserve(db, bank, &step.attempt, step.at)? {
-            return Ok(Stepped::ReferenceTaken);
-        }
-    }
-    let columns = InstrumentColumns::of(&step.instrument);
-    let at_ms = step.at.as_millisecond();
-    let moved = execute(
-        db,
-        "update payment_attempts set state = ?3, reason = ?4, rail_id = ?5, entity = ?6,
-             bank_reference = ?7, code = ?8, link = ?9, deadline_at_ms = ?10, due_at_ms = ?11,
-             polls = ?12, updated_at_ms = ?13
-         where id = ?1 and state = ?2",
-        params![
-            step.attempt.as_str(),
-            step.from.as_str(),
-            step.to.as_str(),
-            step.reason.as_ref().map(crate::domain::Reason::to_text),
-            step.rail_id,
-            columns.entity,
-            columns.bank_reference,
-            columns.code,
-            columns.link,
-            step.deadline.as_millisecond(),
-            step.due_at.map(Timestamp::as_millisecond),
-            step.polls,
-            at_ms,
-        ],
-    )?;
-    if moved == 0 {
-        return Ok(Stepped::Lost);
-    }
-    let reference = step.reference_number.as_str();
-    if matches!(step.instrument, Instrument::Reference(_)) && step.to.is_over() {
-        free_reference(db, &step.attempt, step.at)?;
-        if step.from == AttemptState::Held {
-            withdraw_one(db, step)?;
-        }
-    }
-    if let Some(lives) = step.order_lives() {
-        let at_least = match lives {
-            OrderLives::UntilThen => {
-                "(select max(deadline_at_ms) from payment_attempts
-                  where reference_number = ?1 and state = 'issued')"
-            }
-            OrderLives::AtLeastUntilThen => "expires_at_ms",
-        };
-        let sql = format!(
-            "update orders set expires_at_ms = max(?2, coalesce({at_least}, 0))
-             where reference_number = ?1 and status = 'PEN' and closing_at_ms is null
-                 and cancel_requested is null"
-        );
-        execute(db, &sql, params![reference, step.deadline.as_millisecond()])?;
-    }
-    if !step.to.is_in_flight() {
-        // What waited for this attempt waits no longer.
-        execute(
-            db,
-            "update orders set expires_at_ms = ?2 where reference_number = ?1 and status = 'PEN'
-                 and (cancel_requested is not null or closing_at_ms is not null)",
-            params![reference, at_ms],
-        )?;
-    }
-    if step.to == AttemptState::Issued && status(db, reference)? != Some(Status::Pending) {
-        // Issued too late: the order ended while its rail was called.
-        free_reference(db, &step.attempt, step.at)?;
-        if matches!(step.instrument, Instrument::Reference(_)) {
-            withdraw_one(db, step)?;
-        }
-    }
-    if step.from != step.to {
-        execute(
-            db,
-            "insert into audit (at_ms, actor, action, subject, before, after, cause, request_id)
-             values (?1, 'service', 'attempt.step', ?2, ?3, ?4, ?5, '')",
-            params![at_ms, reference, step.from.as_str(), step.to.as_str(), step.cause()],
-        )?;
-    }
-    for forecast in &step.forecast {
-        execute(
-            db,
-            "insert into forecasts (due_at_ms, rail, attempt_id, reference_number,
-                 rail_payment_id, kind, amount_centimos, reason)
-             select ?1, rail, id, reference_number, ?3, ?4, ?5, ?6
-             from payment_attempts where id = ?2",
-            params![
-                forecast.at.as_millisecond(),
-                step.attempt.as_str(),
-                forecast.rail_payment_id,
-                forecast.word.kind(),
-                forecast.word.amount().get(),
-                reason_of(&forecast.word),
-            ],
-        )?;
-    }
-    Ok(Stepped::Done { announced: announce(db, step)? })
-}
-
-/// The `PEN` event, once per order and only while it is pending and nobody gave it up.
-fn announce(db: &Connection, step: &Step) -> Result<bool> {
-    let Some(event) = &step.event else { return Ok(false) };
-    let told: Option<i64> = row(
-        db,
-        "select 1 from orders o where reference_number = ?1 and (status <> 'PEN'
-             or cancel_requested is not null
-             or exists (select 1 from outbox e where e.reference_number = o.reference_number))",
-        [step.reference_number.as_str()],
-        |row| row.get(0),
-    )?;
-    if told.is_some() {
-        return Ok(false);
-    }
-    insert_event(db, step.application, &step.reference_number, event)?;
-    Ok(true)
-}
-
 pub(super) fn status(db: &Connection, reference: &str) -> Result<Option<Status>> {
     let sql = "select status from orders where reference_number = ?1";
     let found: Option<String> = row(db, sql, [reference], |row| row.get(0))?;
@@ -374,7 +234,7 @@ pub(super) fn withdraw_issued(db: &Connection, reference: &str, at: Timestamp) -
     .map(drop)
 }
 
-fn withdraw_one(db: &Connection, step: &Step) -> Result<()> {
+pub(super) fn withdraw_one(db: &Connection, step: &Step) -> Result<()> {
     execute(
         db,
         "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
@@ -385,7 +245,7 @@ fn withdraw_one(db: &Connection, step: &Step) -> Result<()> {
 }
 
 /// In half a year somebody else may have its number.
-fn free_reference(db: &Connection, attempt: &AttemptId, at: Timestamp) -> Result<()> {
+pub(super) fn free_reference(db: &Connection, attempt: &AttemptId, at: Timestamp) -> Result<()> {
     execute(
         db,
         "update bank_references set free_at_ms = ?2 where free_at_ms is null and attempt_id = ?1",

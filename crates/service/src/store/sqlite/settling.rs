@@ -4,10 +4,11 @@ use rusqlite::{Connection, params};
 
 use super::exceptions::{is_open, resolve};
 use super::outbox::{insert_event, supersede};
-use super::paying::{free_references, status, step, withdraw};
+use super::paying::{free_references, status, withdraw};
+use super::stepping::step;
 use super::{Sqlite, execute, row, rows};
 use crate::domain::{AttemptId, Change, Effect, ExceptionKind, ReferenceNumber, Status, Word};
-use crate::store::paying::{APPLIED, EXCEPTION, UNSETTLED};
+use crate::store::paying::UNSETTLED;
 use crate::store::{
     Committed, Receipt, Received, Reception, Resolved, Result, Stepped, StoreError, Unreceived,
 };
@@ -146,10 +147,6 @@ fn receive(db: &Connection, receipt: &Receipt) -> Result<Reception> {
         }
         Effect::Nothing => Received::Noted,
     };
-    let outcome = match received {
-        Received::Exception(_) => EXCEPTION,
-        _ => APPLIED,
-    };
     execute(
         db,
         "insert into receipts (rail, rail_payment_id, kind, attempt_id, reference_number,
@@ -162,7 +159,7 @@ fn receive(db: &Connection, receipt: &Receipt) -> Result<Reception> {
             receipt.attempt.as_ref().map(AttemptId::as_str),
             receipt.reference_number.as_ref().map(ReferenceNumber::as_str),
             notice.word.amount().get(),
-            outcome,
+            received.outcome(),
             notice.raw,
             receipt.stamp.event_id.as_str(),
             receipt.stamp.at.as_millisecond(),

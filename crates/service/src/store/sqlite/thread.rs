@@ -10,10 +10,8 @@ use tokio::time::Instant;
 
 use super::{OrderIds, error, execute};
 use crate::faults;
-use crate::store::{Options, Result, StoreError, has_waited_too_long, waited_too_long};
+use crate::store::{Options, QUEUE_MAX, Result, StoreError, has_waited_too_long, waited_too_long};
 
-/// Calls waiting for a thread; more are refused, so that overload is told instead of hoarded.
-const QUEUE_MAX: usize = 8_192;
 /// Of SQLite's machine: a question of so many takes seconds.
 const STEPS_OF_A_LOOK: std::ffi::c_int = 100_000;
 const LOOKS_MAX: u32 = 500;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use svc_service::domain::*;
-use svc_service::orders::{self, AnswerError, Answered, Cancelling, Found};
+use svc_service::orders::{self, AnswerError, Answered, Cancelling, Choice, Found};
 use svc_service::store::{Attention, Received, Scope};
 
 use super::production;
@@ -11,6 +11,7 @@ use crate::support::*;
 on_both_engines! {
     a_payment_nobody_tells_of_is_answered_by_an_operator,
     what_a_rail_can_still_tell_is_not_answered_by_anybody,
+    of_several_that_nobody_tells_of_one_is_named,
 }
 
 fn operator() -> Author {
@@ -63,6 +64,31 @@ async fn a_payment_nobody_tells_of_is_answered_by_an_operator(database: TestData
             assert_eq!(received, Received::Duplicate);
         }
     }
+}
+
+async fn of_several_that_nobody_tells_of_one_is_named(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    connector.will("query", Reply::Json(json!({ "answer": "unknown" })));
+    let order = paying.order("order_1", 15_000).await;
+    let code = paying.pay(&order, &Choice::Code).await.attempts.remove(0);
+    paying.pay(&order, &push("923456789")).await;
+    let unconfirmed = paying.notice(&code, "p1", Word::Unconfirmed);
+    orders::settle(&paying.app, unconfirmed, "").await.unwrap();
+    paying.pass_s(100_000).await;
+    assert_eq!(attention(&paying).await.unanswered, 2);
+    let answered = async |attempt: Option<AttemptId>, found: Found| {
+        let told = Answered { attempt, found, why: "their statement".into() };
+        orders::answer(&paying.app, &order.reference_number, told, &operator()).await
+    };
+    let unnamed = answered(None, Found::NotPaid).await;
+    let Err(AnswerError::Several(ids)) = unnamed else { panic!("{unnamed:?}") };
+    assert!(ids.len() == 2 && ids.contains(&code.id.as_str().to_owned()), "{ids:?}");
+    assert_eq!(attention(&paying).await.unanswered, 2, "nothing was guessed");
+    answered(Some(code.id.clone()), Found::NotPaid).await.unwrap();
+    answered(None, Found::Paid { rail_payment_id: "p2".into() }).await.unwrap();
+    let dossier = paying.app.store.dossier(&order.reference_number).await.unwrap().unwrap();
+    assert_eq!(dossier.order.status, Status::Confirmed);
+    assert_eq!(dossier.attempt(&code.id).unwrap().state, AttemptState::Rejected);
 }
 
 async fn what_a_rail_can_still_tell_is_not_answered_by_anybody(database: TestDatabase) {

@@ -33,7 +33,7 @@ async fn issued(paying: &TestPaying, id: &str) -> (Order, PaymentAttempt) {
 /// From now on the queue is read, the first time now.
 async fn reads_the_queue(paying: &TestPaying) {
     let (name, now) = (TestConnector::NAME, paying.app.clock.now());
-    assert!(paying.app.store.set_queue_due(name, None, now).await.unwrap());
+    assert!(paying.app.store.open_queue(name, now).await.unwrap());
 }
 
 fn acknowledged(connector: &TestConnector) -> Vec<String> {
@@ -82,7 +82,7 @@ async fn a_queue_is_read_no_sooner_because_its_rail_is_asked_what_it_can_do(
     paying.run_due().await;
     let note = async |ahead_s: i64| {
         let at = paying.app.clock.now() + jiff::SignedDuration::from_secs(ahead_s);
-        paying.app.store.set_queue_due(TestConnector::NAME, None, at).await.unwrap()
+        paying.app.store.open_queue(TestConnector::NAME, at).await.unwrap()
     };
     assert!(!note(0).await);
     paying.run_due().await;

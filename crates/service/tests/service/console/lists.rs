@@ -221,6 +221,7 @@ async fn any_id_finds_its_order(database: TestDatabase) {
         (attempt.id.as_str(), open),
         (bank.number(), open),
         (&spaced, open),
+        (&format!("{} / {spaced}", bank.entity()), open),
     ] {
         let query: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
         let answer = world.get(&ana, &format!("/console/search?id={query}")).await;

@@ -282,12 +282,12 @@ pub(crate) fn payment_of(order: &Order) -> Notice {
     }
 }
 
-/// The events of an order, oldest first.
 /// Events that are still to be delivered.
 pub(crate) async fn waiting_events(store: &Store) -> i64 {
     store.attention(&Scope::Everything).await.unwrap().waiting_events
 }
 
+/// The events of an order, oldest first.
 pub(crate) async fn events_of(store: &Store, order: &Order) -> Vec<EventRecord> {
     let filter = EventFilter {
         reference_number: Some(order.reference_number.clone()),
