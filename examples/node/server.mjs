@@ -25,7 +25,8 @@ const PRICES = { "livro-receitas": 15000, "cafe-amboim": 6500 };
 const BODY_BYTES_MAX = 65536;
 
 // Where payers begin, and where they come back to.
-const PAGES = ["/", "/success", "/cancelled"];
+const PAGES = ["/", "/success", "/pending", "/cancelled"];
+const QUANTITY_MAX = 100;
 const PAGE = readFileSync(new URL("../page.html", import.meta.url), "utf8")
   .replace("{{SVC_BASE_URL}}", BASE_URL)
   .replace("{{SVC_PUBLISHABLE_KEY}}", env.SVC_PUBLISHABLE_KEY);
@@ -90,8 +91,12 @@ function parse(body) {
 
 async function createOrder(body) {
   const items = parse(body)?.items;
-  const valid = (item) => Object.hasOwn(PRICES, item?.id) && Number.isInteger(item.quantity) && item.quantity > 0;
-  if (!Array.isArray(items) || items.length === 0 || !items.every(valid)) return [422, {}];
+  const isSold = (id) => typeof id === "string" && Object.hasOwn(PRICES, id);
+  const isCount = (number) => Number.isInteger(number) && number >= 1 && number <= QUANTITY_MAX;
+  const isItem = (item) => isSold(item?.id) && isCount(item.quantity);
+  if (!Array.isArray(items) || items.length === 0 || !items.every(isItem)) {
+    return [422, { message: `items is a list of { id, quantity }; a quantity is 1 to ${QUANTITY_MAX}` }];
+  }
   // The total is ours; whatever the page says about it is not read.
   const amount = items.reduce((sum, { id, quantity }) => sum + PRICES[id] * quantity, 0);
   const externalTransactionId = `order_${randomUUID()}`;
@@ -139,7 +144,7 @@ function webhook(body, request) {
 
 async function status(id) {
   const order = orders.get(id);
-  if (!order) return [404, {}];
+  if (!order) return [404, { message: "there is no such order" }];
   if (order.status === "PEN" && order.referenceNumber) {
     const query = new URLSearchParams({ externalTransactionId: id, applicationUUID: APPLICATION });
     apply(await service(`/svcpartner/paymentByExternalTransaction?${query}`));
@@ -159,7 +164,7 @@ async function route(request) {
   const asked = /^\/api\/svc\/order\/([^/]+)\/status$/.exec(request.url);
   if (request.method === "POST" && request.url === "/api/svc/create-order") return createOrder(body);
   if (request.method === "POST" && request.url === "/api/svc/webhook") return webhook(body, request);
-  if (request.method === "GET" && asked) return status(decodeURIComponent(asked[1]));
+  if (request.method === "GET" && asked) return status(asked[1]);
   if (request.method === "GET" && PAGES.includes(request.url.split("?")[0])) return [200, PAGE];
   return [404, {}];
 }
@@ -167,7 +172,7 @@ async function route(request) {
 createServer(async (request, response) => {
   const [code, reply] = await route(request).catch((fault) => {
     console.error(fault.message, fault.cause?.message ?? "");
-    return [502, {}];
+    return [502, { message: "the payment service is away; try again" }];
   });
   const isPage = reply === PAGE;
   const text = isPage ? PAGE : JSON.stringify(reply);

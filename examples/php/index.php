@@ -23,6 +23,7 @@ foreach (['SVC_BASE_URL', 'SVC_PUBLISHABLE_KEY', 'SVC_CLIENT_ID', 'SVC_CLIENT_SE
 }
 const BODY_BYTES_MAX = 65536;
 const PRICES = ['livro-receitas' => 15000, 'cafe-amboim' => 6500];
+const QUANTITY_MAX = 100;
 $application = preg_replace('/^pk_(test|live)_/', '', getenv('SVC_PUBLISHABLE_KEY'));
 // Not by the Host header, which is the caller's.
 $shop = getenv('SHOP_URL') ?: 'http://127.0.0.1:' . $_SERVER['SERVER_PORT'];
@@ -93,17 +94,20 @@ function apply(PDO $db, array $data): void
 
 function createOrder(PDO $db, string $body, string $application, string $shop): array
 {
-    $items = json_decode($body, true)['items'] ?? [];
+    $items = json_decode($body, true)['items'] ?? null;
     $amount = 0;
-    foreach ($items as $item) {
-        if (!isset(PRICES[$item['id'] ?? '']) || !is_int($item['quantity'] ?? null) || $item['quantity'] < 1) {
-            return [422, []];
+    foreach (is_array($items) ? $items : [] as $item) {
+        [$id, $quantity] = [$item['id'] ?? null, $item['quantity'] ?? null];
+        $isSold = is_string($id) && isset(PRICES[$id]);
+        if (!$isSold || !is_int($quantity) || $quantity < 1 || $quantity > QUANTITY_MAX) {
+            $amount = 0;
+            break;
         }
         // The total is ours; whatever the page says about it is not read.
-        $amount += PRICES[$item['id']] * $item['quantity'];
+        $amount += PRICES[$id] * $quantity;
     }
     if ($amount === 0) {
-        return [422, []];
+        return [422, ['message' => 'items is a list of { id, quantity }; a quantity is 1 to ' . QUANTITY_MAX]];
     }
     $bytes = random_bytes(16);
     // Version 4, variant 1.
@@ -164,7 +168,7 @@ function status(PDO $db, string $id, string $application): array
 {
     $order = read($db, $id);
     if ($order === null) {
-        return [404, []];
+        return [404, ['message' => 'there is no such order']];
     }
     if ($order['status'] === 'PEN' && $order['referenceNumber']) {
         $query = http_build_query(['externalTransactionId' => $id, 'applicationUUID' => $application]);
@@ -176,7 +180,7 @@ function status(PDO $db, string $id, string $application): array
 $path = parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH);
 $asked = $_SERVER['REQUEST_METHOD'] . ' ' . $path;
 // Where payers begin, and where they come back to.
-if (in_array($asked, ['GET /', 'GET /success', 'GET /cancelled'], true)) {
+if (in_array($asked, ['GET /', 'GET /success', 'GET /pending', 'GET /cancelled'], true)) {
     header('Content-Type: text/html');
     $given = ['{{SVC_BASE_URL}}' => rtrim(getenv('SVC_BASE_URL'), '/'), '{{SVC_PUBLISHABLE_KEY}}' => getenv('SVC_PUBLISHABLE_KEY')];
     exit(strtr(file_get_contents(__DIR__ . '/../page.html'), $given));
@@ -194,7 +198,7 @@ try {
 } catch (Throwable $fault) {
     // Whatever it was, it is not done: a webhook comes again.
     error_log($fault->getMessage());
-    [$code, $reply] = [503, []];
+    [$code, $reply] = [503, ['message' => 'not possible at the moment; try again']];
 }
 http_response_code($code);
 header('Content-Type: application/json');

@@ -35,7 +35,8 @@ PRICES = {"livro-receitas": 15000, "cafe-amboim": 6500}
 BODY_BYTES_MAX = 65536
 
 # Where payers begin, and where they come back to.
-PAGES = ["/", "/success", "/cancelled"]
+PAGES = ["/", "/success", "/pending", "/cancelled"]
+QUANTITY_MAX = 100
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../page.html")) as file:
     PAGE = file.read()
 PAGE = PAGE.replace("{{SVC_BASE_URL}}", BASE_URL)
@@ -123,9 +124,10 @@ def create_order(body):
         # The total is ours; whatever the page says about it is not read.
         amount = sum(PRICES[item["id"]] * item["quantity"] for item in items)
         assert items and all(type(item["quantity"]) is int for item in items)
-        assert all(item["quantity"] > 0 for item in items)
+        assert all(1 <= item["quantity"] <= QUANTITY_MAX for item in items)
     except (ValueError, KeyError, TypeError, AssertionError):
-        return 422, {}
+        told = f"items is a list of {{ id, quantity }}; a quantity is 1 to {QUANTITY_MAX}"
+        return 422, {"message": told}
     order = f"order_{uuid.uuid4()}"
     with lock, db:
         db.execute("insert into orders values (?, 'PEN', ?, null)", (order, amount))
@@ -199,7 +201,7 @@ def status(order):
             {"externalTransactionId": order, "applicationUUID": APPLICATION}
         )
         apply(service(f"/svcpartner/paymentByExternalTransaction?{query}"))
-    return (200, read(order)) if found else (404, {})
+    return (200, read(order)) if found else (404, {"message": "there is no such order"})
 
 
 class Server(ThreadingHTTPServer):
@@ -212,7 +214,7 @@ class Handler(BaseHTTPRequestHandler):
             code, reply = work()
         except Exception as fault:  # the service is away; say so and go on
             print(fault, flush=True)
-            code, reply = 502, {}
+            code, reply = 502, {"message": "the payment service is away; try again"}
         is_page = reply is PAGE
         body = (PAGE if is_page else json.dumps(reply)).encode()
         self.send_response(code)

@@ -1,5 +1,6 @@
 //! Arguments as people write them: lengths of time, and texts that say something.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use svc_service::domain::Author;
 
@@ -34,6 +35,15 @@ pub(crate) fn length(text: &str) -> Result<SignedDuration, String> {
         Ok(length) => Ok(length),
         Err(_) => Err(example.to_owned()),
     }
+}
+
+/// One of these, by its word.
+pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    word: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let words = PossibleValuesParser::new(all.iter().map(|one| word(*one)));
+    words.map(move |given| *all.iter().find(|one| word(**one) == given).expect("one of them"))
 }
 
 /// Without the space around it.

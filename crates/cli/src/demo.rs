@@ -62,7 +62,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let (credentials, previous) = seeded_credentials(&app, &args.data).await?;
     let previous = previous.as_deref();
     let server = Server::bind(app.clone()).await?;
-    let base_url = serve::base_url(&app, &server);
+    let base_url = app.config.base_url(server.address());
     let shop = open_shop(shop(&base_url, &credentials, previous, &args.data)?, &args).await?;
     let shop_url = format!("http://{}", shop.address());
     let console_url = format!("{base_url}{}", console_entry(&app).await?.expose_secret());
@@ -283,7 +283,8 @@ curl -s {base_url}/sandbox/simulate \
 BODY
 echo
 
-# 6. the webhook it caused, which the shop took
+# 6. a moment later: the webhook it caused, which the shop took
+sleep 1
 {look}
 "#
     )

@@ -5,7 +5,7 @@ use svc_service::domain::{ExceptionKind, ReferenceNumber};
 use svc_service::orders::{self, Resolution};
 use svc_service::store::{ExceptionFilter, ExceptionRecord};
 
-use crate::arguments::{By, not_blank};
+use crate::arguments::{By, not_blank, one_of};
 use crate::output;
 use crate::settings::DataArgs;
 
@@ -24,8 +24,8 @@ pub(crate) enum Command {
   svc exception list --order 01JC4E9V7Q3M8Y5T2K6R1N0WXZ --all --json")]
 pub(crate) struct List {
     /// Only of this kind
-    #[arg(long, value_enum)]
-    kind: Option<KindArg>,
+    #[arg(long, value_parser = one_of(&ExceptionKind::ALL, ExceptionKind::as_str))]
+    kind: Option<ExceptionKind>,
     /// Only of this order, by its referenceNumber
     #[arg(long, value_name = "ORDER")]
     order: Option<String>,
@@ -82,29 +82,6 @@ struct How {
     dismiss: bool,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum KindArg {
-    Late,
-    Mismatch,
-    Reused,
-    Excess,
-    Unmatched,
-    Reversal,
-}
-
-impl From<KindArg> for ExceptionKind {
-    fn from(kind: KindArg) -> Self {
-        match kind {
-            KindArg::Late => Self::Late,
-            KindArg::Mismatch => Self::Mismatch,
-            KindArg::Reused => Self::Reused,
-            KindArg::Excess => Self::Excess,
-            KindArg::Unmatched => Self::Unmatched,
-            KindArg::Reversal => Self::Reversal,
-        }
-    }
-}
-
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct View {
@@ -131,7 +108,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 async fn list(args: List) -> anyhow::Result<()> {
     let store = args.data.settings()?.open_store().await?;
     let filter = ExceptionFilter {
-        kind: args.kind.map(Into::into),
+        kind: args.kind,
         reference_number: args.order.as_deref().map(ReferenceNumber::parse).transpose()?,
         resolved_too: args.all,
         ..Default::default()

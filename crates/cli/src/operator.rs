@@ -9,6 +9,7 @@ use svc_service::domain::{Author, ClientId, Environment, Login, PartnerId, Role}
 use svc_service::store::{Person, PersonChange};
 use url::Url;
 
+use crate::arguments::one_of;
 use crate::output;
 use crate::settings::{DataArgs, web_address};
 
@@ -36,9 +37,9 @@ pub(crate) struct Create {
     /// The partner they work for, by its client id; without it they are an operator and see all
     #[arg(long, value_name = "CLIENT_ID")]
     partner: Option<String>,
-    /// owner, developer, support or reader
-    #[arg(long, default_value = "owner")]
-    role: String,
+    /// What they may do
+    #[arg(long, default_value = "owner", value_parser = one_of(&Role::ALL, Role::as_str))]
+    role: Role,
     #[command(flatten)]
     link: LinkArgs,
     #[command(flatten)]
@@ -114,14 +115,11 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 
 async fn create(args: Create) -> anyhow::Result<()> {
     let login = Login::parse(&args.login)?;
-    let role = Role::from_word(&args.role).with_context(|| {
-        format!("{} is no role; choose owner, developer, support or reader", args.role)
-    })?;
     let app = args.data.settings()?.open().await?;
     let service = args.link.service(&app)?;
     let partner = args.partner.as_deref().map(|client| partner(&app, client)).transpose()?;
     let by = Author::command_line(None);
-    let invited = console::invite(&app, &login, partner, role, &by).await?;
+    let invited = console::invite(&app, &login, partner, args.role, &by).await?;
     print(&service, &invited, args.json);
     Ok(())
 }

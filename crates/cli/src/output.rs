@@ -34,7 +34,15 @@ pub(crate) fn error(fault: &anyhow::Error) {
 
 /// Emphasis on a terminal, plain text elsewhere.
 pub(crate) fn bold(text: impl std::fmt::Display) -> String {
-    if std::io::stdout().is_terminal() { format!("\x1b[1m{text}\x1b[0m") } else { text.to_string() }
+    painted("1", text)
+}
+
+/// In one of the terminal's colours, for a person at one.
+pub(crate) fn painted(code: &str, text: impl std::fmt::Display) -> String {
+    match std::io::stdout().is_terminal() {
+        true => format!("\x1b[{code}m{text}\x1b[0m"),
+        false => text.to_string(),
+    }
 }
 
 /// What merchants, payers and rails wrote must not speak to the operator's terminal, nor turn its lines round.

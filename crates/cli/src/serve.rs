@@ -41,7 +41,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let app = App::open(config, &database).await?;
     let server = Server::bind(app.clone()).await?;
     let stop = StopSignals::listen()?;
-    let base_url = base_url(&app, &server);
+    let base_url = app.config.base_url(server.address());
     tracing::info!(
         address = %server.address(),
         environment = app.environment.as_str(),
@@ -52,17 +52,6 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         output::json(&Ready { base_url, listen: server.address().to_string() });
     }
     until_stopped(server, stop).await
-}
-
-/// How callers reach the service: as configured, or where it listens.
-pub(crate) fn base_url(app: &App, server: &Server) -> String {
-    match &app.config.public_url {
-        Some(url) => url.as_str().trim_end_matches('/').to_owned(),
-        None => {
-            let scheme = if app.config.tls.is_some() { "https" } else { "http" };
-            format!("{scheme}://{}", server.address())
-        }
-    }
 }
 
 /// Runs until asked to stop, then finishes what is in progress.

@@ -396,50 +396,24 @@ const CONNECTIONS_MAX: usize = 1_000_000;
 
 fn limits(args: &ServiceArgs, file: &File) -> anyhow::Result<Limits> {
     let default = Limits::default();
-    let rate = |name: &str, given: Option<u32>, written: Option<u32>, default: u32| match given
-        .or(written)
-        .unwrap_or(default)
-    {
-        0 => Err(anyhow!("{name} must be at least 1: with 0 nobody would be answered")),
-        rate => Ok(rate),
-    };
+    macro_rules! rate {
+        ($name:ident) => {
+            match args.$name.or(file.$name).unwrap_or(default.$name) {
+                0 => bail!(
+                    "{} must be at least 1: with 0 nobody would be answered",
+                    stringify!($name)
+                ),
+                rate => rate,
+            }
+        };
+    }
     Ok(Limits {
-        token_failures_per_minute: rate(
-            "token_failures_per_minute",
-            args.token_failures_per_minute,
-            file.token_failures_per_minute,
-            default.token_failures_per_minute,
-        )?,
-        address_failures_per_minute: rate(
-            "address_failures_per_minute",
-            args.address_failures_per_minute,
-            file.address_failures_per_minute,
-            default.address_failures_per_minute,
-        )?,
-        partner_requests_per_second: rate(
-            "partner_requests_per_second",
-            args.partner_requests_per_second,
-            file.partner_requests_per_second,
-            default.partner_requests_per_second,
-        )?,
-        order_queries_per_second: rate(
-            "order_queries_per_second",
-            args.order_queries_per_second,
-            file.order_queries_per_second,
-            default.order_queries_per_second,
-        )?,
-        checkout_misses_per_minute: rate(
-            "checkout_misses_per_minute",
-            args.checkout_misses_per_minute,
-            file.checkout_misses_per_minute,
-            default.checkout_misses_per_minute,
-        )?,
-        checkout_polls_per_second: rate(
-            "checkout_polls_per_second",
-            args.checkout_polls_per_second,
-            file.checkout_polls_per_second,
-            default.checkout_polls_per_second,
-        )?,
+        token_failures_per_minute: rate!(token_failures_per_minute),
+        address_failures_per_minute: rate!(address_failures_per_minute),
+        partner_requests_per_second: rate!(partner_requests_per_second),
+        order_queries_per_second: rate!(order_queries_per_second),
+        checkout_misses_per_minute: rate!(checkout_misses_per_minute),
+        checkout_polls_per_second: rate!(checkout_polls_per_second),
         connections: within(
             "connections",
             args.connections.or(file.connections).unwrap_or(default.connections),

@@ -12,7 +12,7 @@ use svc_service::store::{
 };
 
 use crate::application::application_uuid;
-use crate::arguments::length;
+use crate::arguments::{length, one_of};
 use crate::output;
 use crate::settings::DataArgs;
 
@@ -85,33 +85,14 @@ struct Which {
     #[arg(long, value_name = "KEY")]
     application: Option<String>,
     /// In this state
-    #[arg(long, value_enum)]
-    state: Option<StateArg>,
+    #[arg(long, value_parser = one_of(&EventState::ALL, EventState::as_str))]
+    state: Option<EventState>,
     /// Created since: a time (2026-11-15T08:00:00Z) or how long ago (2h)
     #[arg(long, value_name = "TIME", value_parser = moment)]
     since: Option<Moment>,
     /// Created before: a time or how long ago
     #[arg(long, value_name = "TIME", value_parser = moment)]
     until: Option<Moment>,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum StateArg {
-    Queued,
-    Delivered,
-    Superseded,
-    Exhausted,
-}
-
-impl From<StateArg> for EventState {
-    fn from(state: StateArg) -> Self {
-        match state {
-            StateArg::Queued => Self::Queued,
-            StateArg::Delivered => Self::Delivered,
-            StateArg::Superseded => Self::Superseded,
-            StateArg::Exhausted => Self::Exhausted,
-        }
-    }
 }
 
 #[derive(Serialize)]
@@ -333,7 +314,7 @@ impl Which {
             id: None,
             application,
             reference_number,
-            state: self.state.map(Into::into),
+            state: self.state,
             since: self.since.map(|moment| moment.at(now)).transpose()?,
             until: self.until.map(|moment| moment.at(now)).transpose()?,
         })

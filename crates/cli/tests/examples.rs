@@ -51,7 +51,25 @@ fn works(program: &str, file: &str, arguments: &[&str]) {
 
     let key = backend.variables.iter().find(|(name, _)| *name == "SVC_PUBLISHABLE_KEY");
     let button = format!("Svc(\"{}\")", key.expect("it is there").1);
-    for target in ["GET /", "GET /success?orderId=order_1", "GET /cancelled"] {
+    for wrong in [
+        json!({ "items": [{ "id": ["livro-receitas"], "quantity": 1 }] }),
+        json!({ "items": [{ "id": "livro-receitas", "quantity": 1_000_000_000 }] }),
+        json!({ "items": [{ "id": "livro-receitas", "quantity": 0 }] }),
+        json!({ "items": [1] }),
+        json!({ "items": "x" }),
+        json!({ "items": [] }),
+    ] {
+        let refused = call(shop, "POST /api/svc/create-order", json, &wrong.to_string());
+        let refused = refused.expect("an answer");
+        assert_eq!(refused.status, 422, "{wrong}: {refused:?}");
+        assert!(refused.json()["message"].is_string(), "{wrong}: {refused:?}");
+    }
+    let nobodys = call(shop, "GET /api/svc/order/%ff/status", "", "").expect("an answer");
+    assert_eq!(nobodys.status, 404, "{nobodys:?}");
+
+    for target in
+        ["GET /", "GET /success?orderId=order_1", "GET /pending?ref=1&entity=2", "GET /cancelled"]
+    {
         let Answer { status, body, .. } = call(shop, target, "", "").expect("an answer");
         assert!(
             status == 200 && body.contains(&button) && !body.contains("{{"),

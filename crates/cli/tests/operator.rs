@@ -93,7 +93,6 @@ fn what_is_wrong_is_told_with_exit_code_1(place: &Place) {
     for (arguments, told) in [
         (&["create", "ana"][..], "a person with this login"),
         (&["create", "a b"], "a login is 2 to 100"),
-        (&["create", "rui", "--role", "king"], "king is no role"),
         (&["create", "rui", "--partner", "svc_nobody"], "no partner svc_nobody"),
         (&["invite", "nobody"], "the login"),
         (&["disable", "nobody"], "nobody signs in as nobody"),
@@ -102,5 +101,11 @@ fn what_is_wrong_is_told_with_exit_code_1(place: &Place) {
     ] {
         place.svc(&[&["operator"], arguments].concat()).refused(told);
     }
+    let king = place.svc(&["operator", "create", "rui", "--role", "king"]);
+    assert_eq!(king.code, Some(2), "{king:?}");
+    assert!(
+        king.stderr.contains("[possible values: owner, developer, support, reader]"),
+        "{king:?}"
+    );
     assert_eq!(states(place, &[]), [row("ana", "owner", "invited")]);
 }

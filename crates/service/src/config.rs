@@ -128,6 +128,15 @@ pub enum ConfigError {
 impl Config {
     pub const COMMIT_BATCH_MAX: usize = 2_048;
 
+    /// How callers reach the service: as configured, or where it listens.
+    pub fn base_url(&self, listens_at: SocketAddr) -> String {
+        match (&self.public_url, &self.tls) {
+            (Some(url), _) => url.as_str().trim_end_matches('/').to_owned(),
+            (None, Some(_)) => format!("https://{listens_at}"),
+            (None, None) => format!("http://{listens_at}"),
+        }
+    }
+
     pub fn sandbox(listen: SocketAddr) -> Self {
         Self {
             environment: Some(Environment::Sandbox),

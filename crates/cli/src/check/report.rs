@@ -1,6 +1,5 @@
 //! The verdicts for a person (a table), for a build server (JUnit) and for a program (JSON).
 
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use askama::Template;
@@ -138,7 +137,6 @@ pub(super) fn junit(graded: &Graded, lang: Lang) -> anyhow::Result<String> {
 }
 
 pub(super) fn table(graded: &Graded, lang: Lang) {
-    let paint = Paint(std::io::stdout().is_terminal());
     let [case, answer, effect] =
         [["CASO", "CASE", "CAS"], ["RESPOSTA", "ANSWER", "RÉPONSE"], ["EFEITO", "EFFECT", "EFFET"]]
             .map(|text| lang.of(text).to_owned());
@@ -154,10 +152,10 @@ pub(super) fn table(graded: &Graded, lang: Lang) {
         let text = padded.join("  ").trim_end().to_owned();
         output::line(match index.checked_sub(1).map(|row| &graded.rows[row]) {
             None => output::bold(text),
-            Some(row) => paint.row(row, &text),
+            Some(row) => painted_row(row, &text),
         });
     }
-    conclude(graded, lang, &paint);
+    conclude(graded, lang);
 }
 
 fn cells(row: &Row, effect_seen: bool, lang: Lang) -> [String; 5] {
@@ -206,7 +204,7 @@ fn counted(text: &str, count: Option<u64>) -> String {
     count.map_or(text.to_owned(), |count| format!("{text} ×{count}"))
 }
 
-fn conclude(graded: &Graded, lang: Lang, paint: &Paint) {
+fn conclude(graded: &Graded, lang: Lang) {
     output::line("");
     for (number, finding) in graded.findings.iter().enumerate() {
         output::line(format_args!("{}. {}", number + 1, finding.say(lang)));
@@ -226,7 +224,7 @@ fn conclude(graded: &Graded, lang: Lang, paint: &Paint) {
     {
         told = told.replace(place, &number.to_string());
     }
-    output::line(paint.verdict(graded.passed(), &told));
+    output::line(output::painted(if graded.passed() { "1;32" } else { "1;31" }, told));
     if !graded.effect_seen {
         output::line(lang.of([
             "Efeito não visto: sem --status-url só as respostas contam.",
@@ -242,23 +240,11 @@ fn conclude(graded: &Graded, lang: Lang, paint: &Paint) {
     }
 }
 
-/// Colour for a person at a terminal, nothing elsewhere.
-struct Paint(bool);
-
-impl Paint {
-    fn row(&self, row: &Row, text: &str) -> String {
-        match (row.passed(), row.failed()) {
-            (true, _) => self.paint("32", text),
-            (_, true) => self.paint("31", text),
-            _ => self.paint("2", text),
-        }
-    }
-
-    fn verdict(&self, passed: bool, text: &str) -> String {
-        self.paint(if passed { "1;32" } else { "1;31" }, text)
-    }
-
-    fn paint(&self, code: &str, text: &str) -> String {
-        if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
-    }
+fn painted_row(row: &Row, text: &str) -> String {
+    let code = match (row.passed(), row.failed()) {
+        (true, _) => "32",
+        (_, true) => "31",
+        _ => "2",
+    };
+    output::painted(code, text)
 }

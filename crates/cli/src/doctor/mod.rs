@@ -7,7 +7,6 @@ mod rails;
 mod reach;
 mod tls;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -120,7 +119,6 @@ fn rules(settings: &Settings, environment: Environment) -> Check {
 }
 
 fn print(checks: &[Check]) {
-    let colours = std::io::stdout().is_terminal();
     let width = checks.iter().map(|check| check.id.len()).max().unwrap_or_default();
     for Check { id, state, what, fix } in checks {
         let (mark, colour) = match state {
@@ -129,7 +127,7 @@ fn print(checks: &[Check]) {
             State::Failed => ("✗", "31"),
         };
         let line = format!("{mark} {id:width$}  {what}");
-        output::line(if colours { format!("\x1b[{colour}m{line}\x1b[0m") } else { line });
+        output::line(output::painted(colour, line));
         if let Some(fix) = fix {
             output::line(format_args!("  {:width$}  → {fix}", ""));
         }

@@ -20,16 +20,10 @@ pub(super) async fn examine(config: &Config, dns_name: Option<&str>) -> Vec<Chec
 /// Whether whoever calls the public address reaches this service and nothing else.
 async fn public_url(config: &Config) -> Check {
     const ID: &str = "public url";
-    let base = match &config.public_url {
-        Some(url) => url.as_str().trim_end_matches('/').to_owned(),
-        None if config.listen.port() == 0 => {
-            return Check::ok(ID, "none, and any port: nothing to ask");
-        }
-        None => {
-            let scheme = if config.tls.is_some() { "https" } else { "http" };
-            format!("{scheme}://{}", config.listen)
-        }
-    };
+    if config.public_url.is_none() && config.listen.port() == 0 {
+        return Check::ok(ID, "none, and any port: nothing to ask");
+    }
+    let base = config.base_url(config.listen);
     let http = match Http::new() {
         Ok(http) => http,
         Err(fault) => return Check::failed(ID, fault.to_string(), "install ca-certificates"),

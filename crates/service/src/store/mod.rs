@@ -140,7 +140,7 @@ fn where_it_leads(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or(path)
 }
 
-/// Nobody else may hold it either.
+/// Nobody else on the machine may read it, nor hold its lock.
 fn private_file(path: &Path) -> std::io::Result<File> {
     let mut options = File::options();
     options.create(true).write(true).truncate(false);

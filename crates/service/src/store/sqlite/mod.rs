@@ -24,7 +24,7 @@ use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::inspect::{latest_of, not_migrated, refuse_newer};
-use super::{Options, Result, StoreError};
+use super::{Options, Result, StoreError, private_file};
 pub(super) use copies::restore_sqlite;
 pub(super) use inspect::inspect_sqlite;
 use order_ids::{OrderIds, WAITING_MAX};
@@ -309,12 +309,7 @@ fn schema_latest() -> i64 {
 
 /// The database holds hashes and sealed secrets: nobody else on the machine may read it.
 fn create_private_file(path: &Path) -> Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-        .open(path)
+    private_file(path)
         .map(drop)
         .map_err(|fault| StoreError::Refused(format!("cannot create {}: {fault}", path.display())))
 }
