@@ -168,6 +168,7 @@ test("a window closed with a code that can still be paid is pending, whatever wa
   const popup = await openWindow(visitor);
   await checkout.chooseCode(popup);
   await popup.getByText("Outro método").click();
+  await checkout.on(popup, "choose");
   await checkout.pushTo(popup, "900003000");
   await stage.service.advance(5);
   await checkout.look(popup, "refused");

@@ -63,6 +63,7 @@ test("an amount that the shop hides is on the button and the slip alone", async 
   assert.ok(!(await head.textContent()).includes("15.000"));
   assert.match(await page.locator("button.first").textContent(), /15\.000/);
   await page.getByText("Outro método").click();
+  await checkout.on(page, "choose");
   await checkout.chooseReference(page);
   assert.ok(!(await head.textContent()).includes("15.000"));
   assert.match((await checkout.slip(page)).join(), /15\.000/);

@@ -7,13 +7,13 @@ use anyhow::{Context, bail};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use svc_service::app::App;
-use svc_service::config::Config;
+use svc_service::config::{Config, Limits};
 use svc_service::domain::{ApplicationUuid, Author, ClientId, Login, Role};
 use svc_service::server::Server;
 use svc_service::store::Database;
 use svc_service::{console, credentials};
 
-use svc_merchant::{Clock, Limits, Settings, Shop};
+use svc_merchant::{Clock, Settings, Shop};
 
 use crate::partner::Credentials;
 use crate::settings::listen_address;
@@ -33,6 +33,10 @@ pub(crate) struct Args {
     /// Address of the shop [default: 127.0.0.1:3000, or a free port if that is taken]
     #[arg(long, value_name = "ADDR", value_parser = listen_address)]
     shop_listen: Option<SocketAddr>,
+    /// Looks at one order by its checkout page before 429; more for tests that move the clock of a page
+    #[arg(long, default_value_t = Limits::default().checkout_polls_per_second, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    checkout_polls_per_second: u32,
     /// Print one line of JSON with the addresses and credentials when ready
     #[arg(long)]
     json: bool,
@@ -57,7 +61,12 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         .with_context(|| format!("cannot make the directory {}", args.data.display()))?;
     let database = Database::Sqlite(args.data.join("svc.db"));
     let _lock = database.lock_for_service()?;
-    let config = Config { private_webhook_targets: true, ..Config::sandbox(args.listen) };
+    let checkout_polls_per_second = args.checkout_polls_per_second;
+    let config = Config {
+        private_webhook_targets: true,
+        limits: Limits { checkout_polls_per_second, ..Limits::default() },
+        ..Config::sandbox(args.listen)
+    };
     let app = App::open(config, &database).await?;
     let (credentials, previous) = seeded_credentials(&app, &args.data).await?;
     let previous = previous.as_deref();
@@ -136,7 +145,7 @@ fn shop(
         public_url: None,
         database: data.join("shop.db"),
         clock: Clock::system(),
-        limits: Limits::default(),
+        limits: svc_merchant::Limits::default(),
     })?)
 }
 
