@@ -237,6 +237,8 @@ pub struct Step {
     pub event: Option<Event>,
     /// What a simulated rail is going to say, and when.
     pub forecast: Vec<Forecast>,
+    /// A person ended it: the rail, which may have issued a reference for it, is told.
+    pub by_hand: bool,
 }
 
 /// How long an order lives whose payer was told a deadline.
@@ -252,11 +254,10 @@ impl Step {
     /// off.
     pub fn order_lives(&self) -> Option<OrderLives> {
         match &self.instrument {
-            Instrument::Reference(Some(_)) if !self.to.is_over() => Some(OrderLives::UntilThen),
-            Instrument::Code(Some(_)) if self.to == AttemptState::Issued => {
-                Some(OrderLives::AtLeastUntilThen)
-            }
-            _ => None,
+            _ if self.to != AttemptState::Issued => None,
+            Instrument::Reference(_) => Some(OrderLives::UntilThen),
+            Instrument::Code(_) => Some(OrderLives::AtLeastUntilThen),
+            Instrument::Push { .. } => None,
         }
     }
 
@@ -304,11 +305,17 @@ impl PaymentAttempt {
             at,
             event: None,
             forecast: Vec::new(),
+            by_hand: false,
         }
     }
 
     pub fn refused(&self, reason: Reason, at: Timestamp) -> Step {
         Step { reason: Some(reason), ..self.step(AttemptState::Rejected, at) }
+    }
+
+    /// Not by its rail's word, but by an operator's.
+    pub fn given_up(&self, reason: Reason, at: Timestamp) -> Step {
+        Step { by_hand: true, ..self.refused(reason, at) }
     }
 
     /// The rail does not know, or cannot be asked: ask again later, for a day. Then it is left to

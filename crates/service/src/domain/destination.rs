@@ -38,6 +38,8 @@ pub enum UrlIssue {
 
 impl UrlRules {
     pub const CHARS_MAX: usize = 2_048;
+    /// Of a name, as DNS has it; written in other letters it becomes longer than it was given.
+    const HOST_BYTES_MAX: usize = 253;
 
     /// A page of the merchant: `returnUrl`, `cancelUrl`.
     pub fn page(&self, text: &str) -> Result<Url, UrlIssue> {
@@ -67,6 +69,9 @@ impl UrlRules {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
         if url.domain().is_some_and(|name| !name.chars().all(is_plain)) {
             return Err(UrlIssue::Characters);
+        }
+        if url.host_str().is_some_and(|host| host.len() > Self::HOST_BYTES_MAX) {
+            return Err(UrlIssue::NotAbsolute);
         }
         Ok(url)
     }
@@ -239,6 +244,13 @@ mod tests {
     fn international_names_are_kept_in_ascii() {
         let url = sandbox().webhook("https://caf\u{e9}.ao/h").unwrap();
         assert_eq!(url.host_str(), Some("xn--caf-dma.ao"));
+        // A third longer than it was written, each time.
+        let host = "caf\u{e9}ao.".repeat(30);
+        assert!(host.len() < UrlRules::HOST_BYTES_MAX);
+        for url in [format!("https://{host}ao/h"), format!("https://{}ao/h", "a.".repeat(130))] {
+            assert_eq!(sandbox().webhook(&url), Err(UrlIssue::NotAbsolute), "{url}");
+        }
+        assert!(sandbox().webhook(&format!("https://{}ao/h", "a.".repeat(125))).is_ok());
     }
 
     proptest! {

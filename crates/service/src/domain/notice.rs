@@ -65,10 +65,6 @@ impl Word {
         }
     }
 
-    pub fn is_of_money(&self) -> bool {
-        matches!(self, Self::Paid(_) | Self::Reversed(_))
-    }
-
     pub fn amount(&self) -> Centimos {
         match self {
             Self::Paid(amount) | Self::Reversed(amount) => *amount,

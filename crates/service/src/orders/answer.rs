@@ -77,8 +77,8 @@ pub async fn answer(
             }
         }
         Found::NotPaid => {
-            let refused = attempt.refused(Reason::from_text(&format!("other:{why}")), now);
-            matches!(app.store.step(refused).await?, Stepped::Done { .. })
+            let not_paid = attempt.given_up(Reason::from_text(&format!("other:{why}")), now);
+            matches!(app.store.step(not_paid).await?, Stepped::Done { .. })
         }
     };
     app.news.tell();

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use super::settle;
+use super::settle::spoken_of;
 use crate::app::App;
 use crate::domain::{
     About, Centimos, ExceptionKind, Notice, ReferenceNumber, Word, luanda_midnight,
@@ -139,7 +140,7 @@ fn is_payment(notice: &Notice) -> bool {
 }
 
 async fn order_of(app: &App, notice: &Notice) -> Result<Option<ReferenceNumber>, StoreError> {
-    Ok(app.store.order_of(&notice.about).await?.map(|(reference, _)| reference))
+    Ok(spoken_of(app, notice).await?.map(|(dossier, _)| dossier.order.reference_number))
 }
 
 /// Around midnight a payment may stand in the statement of the day before or after.
@@ -148,7 +149,7 @@ async fn missing_there(
     rail: &Rail,
     date: Date,
     mut told: HashSet<ReferenceNumber>,
-) -> Result<Vec<Finding>, StoreError> {
+) -> Result<Vec<Finding>, ReconcileError> {
     let begin = |day| luanda_midnight(day).unwrap_or(Timestamp::MAX);
     let (from, until) = (begin(date), begin(date.saturating_add(jiff::Span::new().days(1))));
     let mut ours = app.store.paid_by_rail(rail.name(), from, until).await?;
@@ -157,8 +158,12 @@ async fn missing_there(
         return Ok(Vec::new());
     }
     for day in [date.yesterday(), date.tomorrow()].into_iter().flatten() {
-        // What is not told by then is missing: the rail may not have closed the next day yet.
-        let notices = rail.statement(day).await.unwrap_or_default().notices;
+        let notices = match rail.statement(day).await {
+            Ok(listing) => listing.notices,
+            // What is not told by then is missing: the rail may not have closed the next day yet.
+            Err(_) if day > date => Vec::new(),
+            Err(fault) => return Err(fault.into()),
+        };
         for notice in notices.iter().filter(|notice| is_payment(notice)) {
             told.extend(order_of(app, notice).await?);
         }

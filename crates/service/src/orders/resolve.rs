@@ -103,7 +103,7 @@ async fn give_up(app: &App, reference: &ReferenceNumber, by: &Author) -> Result<
     let dossier = read_dossier(app, reference).await?;
     for attempt in dossier.attempts.iter().filter(|a| a.state == AttemptState::Held) {
         let refunded = Reason::Other("refunded".into());
-        app.store.step(attempt.refused(refunded, app.clock.now())).await?;
+        app.store.step(attempt.given_up(refunded, app.clock.now())).await?;
     }
     match cancel(app, reference, CancelReason::Operator, by).await? {
         // Another operator took the money for the order meanwhile.

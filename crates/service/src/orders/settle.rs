@@ -4,7 +4,9 @@
 
 use super::{landed, stamp};
 use crate::app::App;
-use crate::domain::{About, Actor, Author, Effect, Lane, Notice, Status, weigh};
+use crate::domain::{
+    About, Actor, AttemptId, Author, Dossier, Effect, Lane, Notice, Status, weigh,
+};
 use crate::store::{Receipt, Received, Reception, StoreError, Unreceived};
 
 /// Two rails that speak at once are told one after the other; more is somebody's fault.
@@ -55,21 +57,29 @@ async fn receive(app: &App, notice: &Notice, request_id: &str) -> Result<Receive
     Err(StoreError::Unavailable("the attempt kept changing".into()))
 }
 
+/// The order that a rail's word is about, and the attempt: a rail speaks of its own attempts only.
+pub(super) async fn spoken_of(
+    app: &App,
+    notice: &Notice,
+) -> Result<Option<(Dossier, Option<AttemptId>)>, StoreError> {
+    let Some((reference, attempt)) = app.store.order_of(&notice.about).await? else {
+        return Ok(None);
+    };
+    let Some(dossier) = app.store.dossier(&reference).await? else { return Ok(None) };
+    let of = attempt.as_ref().and_then(|id| dossier.attempt(id)).map(|attempt| &attempt.rail);
+    let is_its_own = of.is_none_or(|rail| *rail == notice.rail);
+    Ok(is_its_own.then_some((dossier, attempt)))
+}
+
 async fn try_settle(
     app: &App,
     notice: &Notice,
     id_is_reused: bool,
     request_id: &str,
 ) -> Result<Reception, StoreError> {
-    let found = app.store.order_of(&notice.about).await?;
-    let (dossier, attempt) = match found {
-        Some((reference, attempt)) => (app.store.dossier(&reference).await?, attempt),
-        None => (None, None),
-    };
-    let known = dossier.as_ref().and_then(|d| d.attempt(attempt.as_ref()?));
-    // A rail speaks of its own attempts only.
-    let attempt = known.filter(|attempt| attempt.rail == notice.rail);
-    let dossier = dossier.as_ref().filter(|_| known.is_none() || attempt.is_some());
+    let (dossier, attempt) = spoken_of(app, notice).await?.unzip();
+    let dossier = dossier.as_ref();
+    let attempt = dossier.and_then(|d| d.attempt(attempt.flatten().as_ref()?));
     let request =
         Author { actor: Actor::Rail(notice.rail.clone()), request_id: request_id.to_owned() };
     let stamp = stamp(app, &request);
@@ -88,6 +98,7 @@ async fn try_settle(
         .store
         .receive(Receipt {
             notice,
+            id_is_reused,
             application: dossier.map(|d| d.order.application),
             reference_number: dossier.map(|d| d.order.reference_number.clone()),
             attempt: attempt.map(|attempt| attempt.id.clone()),

@@ -20,8 +20,9 @@ use tokio::sync::Semaphore;
 use url::Url;
 
 use super::wire::{
-    AckRequest, AnswerReply, AttemptRequest, CapabilitiesReply, DrainReply, Listing, NoRequest,
-    NotAuthentic, Signature, StartRequest, StatementReply, StatementRequest, notice, sign, verify,
+    AckRequest, AnswerReply, AttemptRequest, CapabilitiesReply, DrainReply, DrainRequest, Listing,
+    NoRequest, NotAuthentic, Signature, StartRequest, StatementReply, StatementRequest, notice,
+    sign, verify,
 };
 use super::{Answer, Capabilities, Line, Outcome, Start};
 use crate::config::RailConfig;
@@ -36,7 +37,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// A day of some 300,000 payments.
-const STATEMENT_BYTES_MAX: usize = 64 * 1024 * 1024;
+const LISTING_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Payments that a queue is asked for at once. One that has kept more is asked again; one that gives more is read
+/// up to the limit of bytes.
+const DRAINED_MAX: usize = 10_000;
 /// Questions one connector is asked at once. One that hangs keeps this many tasks, not thousands.
 const QUESTIONS_MAX: usize = 32;
 /// Until whoever found all lines busy looks again: the more did so, the later, or thousands that wait for a
@@ -171,7 +175,8 @@ impl Connector {
     }
 
     pub(super) async fn drain(&self) -> Result<Listing, ConnectorError> {
-        let reply: DrainReply = self.call("drain", &NoRequest {}).await?;
+        let asked = DrainRequest { limit: DRAINED_MAX };
+        let reply: DrainReply = self.call_up_to(LISTING_BYTES_MAX, "drain", &asked).await?;
         Ok(reply.read(&self.name))
     }
 
@@ -186,8 +191,7 @@ impl Connector {
 
     pub(super) async fn statement(&self, date: Date) -> Result<Listing, ConnectorError> {
         let asked = StatementRequest { date: date.to_string() };
-        let reply: StatementReply =
-            self.call_up_to(STATEMENT_BYTES_MAX, "statement", &asked).await?;
+        let reply: StatementReply = self.call_up_to(LISTING_BYTES_MAX, "statement", &asked).await?;
         Ok(reply.read(&self.name))
     }
 

@@ -73,6 +73,11 @@ pub(super) struct StatementRequest {
 }
 
 #[derive(Serialize)]
+pub(super) struct DrainRequest {
+    pub limit: usize,
+}
+
+#[derive(Serialize)]
 pub(super) struct NoRequest {}
 
 /// `accepted`, `refused` or `unknown`; whatever else is unknown too.

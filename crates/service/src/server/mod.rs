@@ -220,10 +220,10 @@ async fn watch_the_clock(app: App) {
                 tracing::warn!(%fault, "deadlines wait: the database is not available");
             }
         }
-        let watch = app.clock.stopwatch();
+        let before = app.clock.machine_now();
         tokio::time::sleep(CLOCK_PERIOD).await;
-        if watch.elapsed() > ABSENCE {
-            // We were stopped, or the machine was.
+        if app.clock.machine_now().duration_since(before).unsigned_abs() > ABSENCE {
+            // We were stopped, or the machine was; a stopwatch stands still while that sleeps.
             app.awake.slept(&app.clock);
         }
         // Another node of this sandbox may have moved the clock.

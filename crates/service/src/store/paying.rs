@@ -42,6 +42,8 @@ pub enum Stepped {
 #[derive(Clone, Debug)]
 pub struct Receipt {
     pub notice: Notice,
+    /// It has a name of its own by now, because its id is of other money.
+    pub id_is_reused: bool,
     pub application: Option<ApplicationId>,
     pub reference_number: Option<ReferenceNumber>,
     pub attempt: Option<AttemptId>,
@@ -94,13 +96,13 @@ impl Receipt {
             (Some(_), None) => false,
             (None, _) => true,
         };
-        let word = &self.notice.word;
-        !word.is_of_money() || amount == word.amount().get() && same_order
+        amount == self.notice.word.amount().get() && same_order
     }
 
-    /// Whether it would pay its order: not with money whose id has been reversed before.
-    pub(super) fn would_confirm(&self) -> bool {
-        matches!(self.effect, Effect::Confirm(_))
+    /// Whether money under an id that was reversed before has no name of its own yet: it pays nothing, however
+    /// often it comes and whatever has become of its order.
+    pub(super) fn needs_own_name(&self, was_reversed: bool) -> bool {
+        was_reversed && !self.id_is_reused && matches!(self.notice.word, Word::Paid(_))
     }
 
     /// What was stored for it, when the call that did so is repeated.

@@ -63,12 +63,13 @@ impl<B: Batch> Batched<B> {
                         continue;
                     }
                     batch_size.record(calls.len() as f64);
+                    let asked_at = calls[0].asked_at;
                     let (items, replies): (Vec<_>, Vec<_>) =
                         calls.drain(..).map(|call| (call.item, call.reply)).unzip();
                     let (pool, mut own) = (pool.clone(), held.take());
                     // In a task of its own: a panic costs this batch, not the worker.
                     let batch = tokio::spawn(async move {
-                        answer_all::<B>(&pool, &mut own, &items, replies).await;
+                        answer_all::<B>(&pool, &mut own, asked_at, &items, replies).await;
                         own
                     });
                     held = batch.await.unwrap_or_default();
@@ -98,10 +99,11 @@ type Held = Option<Client>;
 async fn answer_all<B: Batch>(
     pool: &Pool,
     held: &mut Held,
+    asked_at: Instant,
     items: &[B::Item],
     replies: Vec<oneshot::Sender<Result<B::Answer>>>,
 ) {
-    match run_until_told::<B>(pool, held, items).await {
+    match run_until_told::<B>(pool, held, asked_at, items).await {
         Ok(answers) => {
             assert_eq!(answers.len(), items.len(), "a batch answers each of its members");
             for (reply, answer) in replies.into_iter().zip(answers) {
@@ -111,7 +113,8 @@ async fn answer_all<B: Batch>(
         // Statements are written not to fail on data. Should one do so, only its own caller pays.
         Err(fault) if fault.is_about_data() && items.len() > 1 => {
             for (item, reply) in items.iter().zip(replies) {
-                let alone = run_until_told::<B>(pool, held, std::slice::from_ref(item)).await;
+                let item = std::slice::from_ref(item);
+                let alone = run_until_told::<B>(pool, held, asked_at, item).await;
                 let answer = alone.map(|mut answers| answers.remove(0)).map_err(StoreError::from);
                 let _ = reply.send(answer);
             }
@@ -125,16 +128,19 @@ async fn answer_all<B: Batch>(
     }
 }
 
-/// Again while the database says "again, please".
+/// Again while the database says "again, please", and somebody may still be waiting.
 pub(super) async fn run_until_told<B: Batch>(
     pool: &Pool,
     held: &mut Held,
+    asked_at: Instant,
     items: &[B::Item],
 ) -> std::result::Result<Vec<B::Answer>, Fault> {
     let mut tries = 1;
     loop {
         match run_once::<B>(pool, held, items).await {
-            Err(fault) if fault.is_passing() && tries < TRIES_MAX => {
+            Err(fault)
+                if fault.is_passing() && tries < TRIES_MAX && !has_waited_too_long(asked_at) =>
+            {
                 tokio::time::sleep(RETRY_PAUSE * tries).await;
                 tries += 1;
             }
@@ -195,11 +201,10 @@ impl Fault {
         }
     }
 
-    /// Classes 22 and 23: a value or a constraint, not the state of the server.
+    /// Classes 22, 23 and 54: a value, a constraint or a size, not the state of the server.
     fn is_about_data(&self) -> bool {
         let Self::Sql(fault) = self else { return false };
-        fault
-            .code()
-            .is_some_and(|code| code.code().starts_with("22") || code.code().starts_with("23"))
+        let class = fault.code().and_then(|code| code.code().get(..2));
+        matches!(class, Some("22" | "23" | "54"))
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use deadpool_postgres::{Client, GenericClient};
+use tokio::time::Instant;
 use tokio_postgres::Row;
 
 use super::batch::{Batch, column, run_until_told};
@@ -117,7 +118,7 @@ impl Postgres {
         &self,
         attempts: Vec<DeliveryAttempt>,
     ) -> Result<Vec<Recorded>> {
-        Ok(run_until_told::<Records>(&self.pool, &mut None, &attempts).await?)
+        Ok(run_until_told::<Records>(&self.pool, &mut None, Instant::now(), &attempts).await?)
     }
 
     pub(in crate::store) async fn give_back(

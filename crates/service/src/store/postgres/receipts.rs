@@ -25,6 +25,12 @@ pub(super) struct StoredReceipt {
     pub(super) reference_number: Option<String>,
 }
 
+impl StoredReceipt {
+    pub(super) fn is_repeated_by(&self, receipt: &Receipt) -> bool {
+        receipt.repeats(self.amount_centimos, self.reference_number.as_deref())
+    }
+}
+
 /// What is stored under the ids of these, of whatever kind.
 pub(super) async fn stored(
     db: &impl GenericClient,

@@ -47,6 +47,10 @@ impl Postgres {
         let transaction = db.transaction().await.map_err(Fault::from)?;
         lock_order(&transaction, &change.reference_number).await?;
         if !receipts::insert(&transaction, &[(receipt, APPLIED)]).await? {
+            let known = receipts::stored(&transaction, &[receipt]).await?;
+            if known.get(&key(receipt)).is_some_and(|stored| !stored.is_repeated_by(receipt)) {
+                return Ok(Err(Unreceived::IdReused));
+            }
             receipts::count_duplicates(&transaction, &[receipt]).await?;
             transaction.commit().await.map_err(Fault::from)?;
             return Ok(Ok(Received::Duplicate));
@@ -204,7 +208,7 @@ impl<'a> Books<'a> {
             if stored.call_id == call_id {
                 return Ok(Ok(receipt.as_stored(&stored.outcome, stored.exception.as_deref())));
             }
-            if !receipt.repeats(stored.amount_centimos, stored.reference_number.as_deref()) {
+            if !stored.is_repeated_by(receipt) {
                 return Ok(Err(Unreceived::IdReused));
             }
             self.duplicates.push(receipt);
@@ -212,7 +216,7 @@ impl<'a> Books<'a> {
         }
         let (rail, id, _) = key(receipt);
         let reversal = (rail, id, Word::REVERSAL.to_owned());
-        if receipt.would_confirm() && self.receipts.contains_key(&reversal) {
+        if receipt.needs_own_name(self.receipts.contains_key(&reversal)) {
             return Ok(Err(Unreceived::IdReused));
         }
         let received = match &receipt.effect {

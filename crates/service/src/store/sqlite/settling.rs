@@ -119,7 +119,7 @@ fn receive(db: &Connection, receipt: &Receipt) -> Result<Reception> {
         execute(db, sql, [rowid])?;
         return Ok(Ok(Received::Duplicate));
     }
-    if receipt.would_confirm() && of_this_id.iter().any(|(kind, ..)| kind == Word::REVERSAL) {
+    if receipt.needs_own_name(of_this_id.iter().any(|(kind, ..)| kind == Word::REVERSAL)) {
         return Ok(Err(Unreceived::IdReused));
     }
     let received = match &receipt.effect {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use svc_service::domain::*;
-use svc_service::orders::{self, Cancelling, Choice, PayError, Resolution};
+use svc_service::orders::{self, Answered, Cancelling, Choice, Found, PayError, Resolution};
 use svc_service::rails::RailsError;
 
 use super::{production, production_with};
@@ -19,6 +19,7 @@ on_both_engines! {
     a_held_reference_is_withdrawn_when_an_operator_has_decided,
     a_rail_that_refuses_a_withdrawal_is_asked_whether_it_was_paid,
     nothing_is_withdrawn_where_the_rail_cannot,
+    a_reference_that_an_operator_gives_up_is_withdrawn,
     a_withdrawal_is_told_until_it_is_taken_and_once,
     a_withdrawal_nobody_takes_in_a_day_is_left_to_a_person,
     a_push_that_fails_after_the_deadline_leaves_a_reference_its_grace,
@@ -150,6 +151,22 @@ async fn a_held_reference_is_withdrawn_when_an_operator_has_decided(database: Te
         assert_eq!(told.len(), before + 1, "{resolution:?}");
         assert_eq!(told[before]["reference"], number);
     }
+}
+
+/// The payer was shown it; then its rail kept silent.
+async fn a_reference_that_an_operator_gives_up_is_withdrawn(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    connector.will("query", Reply::Json(json!({ "answer": "unknown" })));
+    let (order, attempt) = with_reference(&paying).await;
+    let unconfirmed = paying.notice(&attempt, "p1", Word::Unconfirmed);
+    orders::settle(&paying.app, unconfirmed, "").await.unwrap();
+    paying.pass_s(100_000).await;
+    let why = "their statement".to_owned();
+    let not_paid = Answered { attempt: None, found: Found::NotPaid, why };
+    let by = Author::command_line(None);
+    orders::answer(&paying.app, &order.reference_number, not_paid, &by).await.unwrap();
+    paying.run_due().await;
+    assert_eq!(connector.calls("revoke-reference"), [withdrawal(&attempt)]);
 }
 
 async fn a_withdrawal_is_told_until_it_is_taken_and_once(database: TestDatabase) {

@@ -18,6 +18,7 @@ on_both_engines! {
     a_rail_may_say_another_deadline,
     a_broken_answer_to_a_start_is_unknown_and_never_tried_again,
     a_reference_without_an_entity_is_shown_to_nobody,
+    a_reference_that_was_not_issued_leaves_the_orders_deadline_alone,
     a_start_that_hangs_is_asked_about_and_its_late_answer_changes_nothing,
     a_stop_waits_for_a_start_that_its_payer_has_left,
     a_cancellation_that_waited_ends_an_order_whose_reference_is_issued_after_all,
@@ -153,6 +154,20 @@ async fn a_reference_without_an_entity_is_shown_to_nobody(database: TestDatabase
     paying.pay(&order, &reference(60)).await;
     assert_eq!(paying.stands(&order).await, ("unknown", "PEN"));
     assert_eq!(paying.events(&order).await, [""; 0]);
+}
+
+/// Nobody was shown a reference, so no deadline was promised.
+async fn a_reference_that_was_not_issued_leaves_the_orders_deadline_alone(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    connector.will("issue-reference", Reply::HangUp);
+    paying.pay(&order, &reference(5)).await;
+    assert_eq!(paying.stands(&order).await, ("unknown", "PEN"));
+    connector.will("query", Reply::Json(json!({ "answer": "refused", "reason": "config" })));
+    paying.pass_s(10).await;
+    assert_eq!(paying.stands(&order).await, ("rejected", "PEN"));
+    let dossier = paying.app.store.dossier(&order.reference_number).await.unwrap().unwrap();
+    assert_eq!(dossier.order.expires_at, order.expires_at);
 }
 
 async fn a_start_that_hangs_is_asked_about_and_its_late_answer_changes_nothing(

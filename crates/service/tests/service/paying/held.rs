@@ -21,6 +21,7 @@ on_both_engines! {
     money_that_was_taken_back_before_we_heard_of_it_pays_nothing,
     a_payment_that_was_reversed_under_both_its_names_is_stored,
     money_that_was_for_nobody_and_is_for_an_order_now_is_held,
+    a_refusal_by_an_id_of_another_orders_is_heard,
 }
 
 /// An order held for one kwanza less, and its entry in the ledger.
@@ -237,6 +238,13 @@ async fn money_that_was_taken_back_before_we_heard_of_it_pays_nothing(database: 
     }
     assert_eq!(paying.stands(&order).await, ("held", "PEN"));
     paying.accounted_for(4).await;
+    // It is the same money when the order has ended.
+    let held = paying.ledger(&order).await.into_iter().find(|entry| entry.kind.holds_order());
+    resolve(&paying, held.unwrap().id, Resolution::Refund).await.unwrap();
+    let again = paying.notice(&attempt, "p1", Word::Paid(Centimos::new(1_500_000)));
+    let received = orders::settle(&paying.app, again, "").await.unwrap();
+    assert_eq!(received, Received::Duplicate);
+    assert_eq!(paying.ledger(&order).await.len(), 2, "nothing is refunded twice");
 }
 
 /// Its own name is taken by a reversal, too.
@@ -273,6 +281,21 @@ async fn money_that_was_for_nobody_and_is_for_an_order_now_is_held(database: Tes
     let held = paying.ledger(&order).await.remove(0);
     resolve(&paying, held.id, Resolution::Accept).await.unwrap();
     assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
+}
+
+/// A rail whose ids begin anew.
+async fn a_refusal_by_an_id_of_another_orders_is_heard(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    for id in ["order_1", "order_2"] {
+        let order = paying.order(id, 15_000).await;
+        let attempt = paying.pay(&order, &push("923456789")).await.attempts.remove(0);
+        let refusal = paying.notice(&attempt, "p1", Word::Refused(Reason::PayerRefused));
+        for expected in [Received::Noted, Received::Duplicate] {
+            let received = orders::settle(&paying.app, refusal.clone(), "").await.unwrap();
+            assert_eq!(received, expected, "{id}");
+        }
+        assert_eq!(paying.stands(&order).await, ("rejected", "PEN"), "{id}");
+    }
 }
 
 fn ana() -> Author {
