@@ -209,6 +209,8 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
+    timeout = 10  # seconds that a silent caller keeps a thread
+
     def answer(self, work):
         try:
             code, reply = work()
@@ -224,7 +226,8 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_POST(self):
-        length = int(self.headers.get("content-length", 0))
+        length = self.headers.get("content-length", "0")
+        length = int(length) if length.isdecimal() else BODY_BYTES_MAX + 1
         if length > BODY_BYTES_MAX:
             return self.answer(lambda: (413, {}))
         body = self.rfile.read(length)

@@ -146,7 +146,8 @@ test("what could not be sent is asked for again by the payer, and paid once", as
   const heard = page.waitForResponse(/\/status/);
   await page.clock.fastForward(5_000);
   await heard;
-  assert.ok(await page.getByText(SENTENCES.unsent.pt).isVisible(), "until it is sent");
+  await page.getByText(SENTENCES.backOnline.pt).waitFor();
+  assert.ok(await page.locator("#problem").isVisible(), "until it is sent");
   await checkout.payByPhone(page, "900000001");
   await checkout.on(page, "waiting");
   await stage.service.advance(30);

@@ -32,6 +32,7 @@ test("a refused payer tries again with another number", async () => {
   assert.equal(await stage.service.statusOf(order), "PEN");
   await page.getByText("Tentar de novo").click();
   await checkout.on(page, "phone");
+  assert.equal(await page.locator("#phone").inputValue(), "900003000", "not to be typed again");
   await checkout.payByPhone(page, "923 456 678");
   await checkout.on(page, "waiting");
   assert.equal(await checkout.attempts(page), 2);

@@ -185,7 +185,7 @@ test("the page that waits shows the window again, or cancels", async () => {
   await page.getByRole("button", { name: "Mostrar a janela" }).click();
   assert.deepEqual(await calls(page), []);
   const gone = popup.waitForEvent("close");
-  await page.getByRole("button", { name: "Cancelar" }).click();
+  await page.getByRole("button", { name: "Fechar" }).click();
   await gone;
   await called(page, "cancel");
   assert.equal(await page.getByRole("dialog").count(), 0);
@@ -290,7 +290,7 @@ test("a layer that is closed cancels", async () => {
   await blocked(page);
   await button.click();
   await page.frameLocator("iframe").locator('main[data-screen="choose"]').waitFor();
-  await page.getByLabel("Cancelar").click();
+  await page.getByLabel("Fechar").click();
   await settle(page, 1_000);
   await called(page, "cancel");
   await leave();

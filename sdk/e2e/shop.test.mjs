@@ -102,6 +102,55 @@ test("a shop that was loaded again while its order was paid does not sell it twi
   await leave();
 });
 
+test("a shop that was loaded again goes on with the order it began", async () => {
+  const before = await inStock();
+  const { page, popup, leave } = await atTheTill();
+  await checkout.pushTo(popup, "900000001");
+  await checkout.on(popup, "waiting");
+  const number = (window) => new URL(window.url()).pathname;
+  await page.reload();
+  const opened = page.waitForEvent("popup");
+  await page.locator("#pay button").click();
+  const second = await opened;
+  await checkout.on(second, "waiting");
+  assert.equal(number(second), number(popup), "nobody is asked to pay twice");
+  assert.equal(await inStock(), before - 1);
+  await stage.service.advance(30);
+  await checkout.look(second, "paid");
+  await checkout.goBack(second);
+  await isSent(page);
+  await leave();
+});
+
+test("a shop that was loaded again leads to the order when it is paid", async () => {
+  const { page, popup, leave } = await atTheTill();
+  await checkout.pushTo(popup, "900000001");
+  await checkout.on(popup, "waiting");
+  await page.reload();
+  await page.locator("#pay button").waitFor();
+  await stage.service.advance(30);
+  await until(async () => {
+    await settle(page, 5_000);
+    return new URL(page.url()).pathname === "/success";
+  });
+  await isSent(page);
+  await leave();
+});
+
+test("a code that was not approved is found again from the shop", async () => {
+  const { page, popup, leave } = await atTheTill();
+  await checkout.chooseCode(popup);
+  await popup.close();
+  await until(async () => {
+    await settle(page, 1_000);
+    return new URL(page.url()).pathname === "/pending";
+  });
+  await page.getByRole("heading", { name: "Falta pagar" }).waitFor();
+  await page.getByRole("link", { name: "Abrir o pagamento" }).click();
+  await checkout.on(page, "code");
+  await leave();
+});
+
 test("bought with the wallet of the service", async () => {
   const { context, page, popup, leave } = await atTheTill();
   await checkout.chooseCode(popup);

@@ -92,6 +92,9 @@ pub(crate) struct ServiceArgs {
     /// Queries for one order before 429 [default: 200]
     #[arg(long, env = "SVC_SERVER_ORDER_QUERIES_PER_SECOND", value_name = "N")]
     pub order_queries_per_second: Option<u32>,
+    /// Pages of events that one partner reads before 429 [default: 20]
+    #[arg(long, env = "SVC_SERVER_EVENT_PAGES_PER_SECOND", value_name = "N")]
+    pub event_pages_per_second: Option<u32>,
     /// What payers read for FPMCXEXPRSS [default: Multicaixa Express]
     #[arg(long, env = "SVC_SERVER_EXPRESS_LABEL", value_name = "TEXT")]
     pub express_label: Option<String>,
@@ -107,6 +110,9 @@ pub(crate) struct ServiceArgs {
     /// Open connections [default: 10000]
     #[arg(long, env = "SVC_SERVER_CONNECTIONS", value_name = "N")]
     pub connections: Option<usize>,
+    /// Open connections of one address that is no trusted proxy [default: 1000]
+    #[arg(long, env = "SVC_SERVER_CONNECTIONS_PER_ADDRESS", value_name = "N")]
+    pub connections_per_address: Option<usize>,
 }
 
 /// Whoever writes only a port is told how to write the rest: which address is not ours to guess.
@@ -142,9 +148,11 @@ struct File {
     address_failures_per_minute: Option<u32>,
     partner_requests_per_second: Option<u32>,
     order_queries_per_second: Option<u32>,
+    event_pages_per_second: Option<u32>,
     checkout_misses_per_minute: Option<u32>,
     checkout_polls_per_second: Option<u32>,
     connections: Option<usize>,
+    connections_per_address: Option<usize>,
     express_label: Option<String>,
     wallet_label: Option<String>,
     /// Connectors of acquirers, in the order they are preferred.
@@ -185,6 +193,7 @@ struct RailTable {
 /// Variables that hold secrets, or name files that do; they are no flags, which anyone can list.
 const MASTER_KEY: &str = "SVC_SERVER_MASTER_KEY";
 const MASTER_KEY_FILE: &str = "SVC_SERVER_MASTER_KEY_FILE";
+const DATABASE: &str = "SVC_SERVER_DATABASE";
 const DATABASE_FILE: &str = "SVC_SERVER_DATABASE_FILE";
 
 /// Where the data is and how to serve it.
@@ -321,12 +330,29 @@ fn master_key_file(file: &File) -> Option<PathBuf> {
 
 fn database(args: &DataArgs, file: &File) -> anyhow::Result<Database> {
     let text = match (&args.database, database_file(file), &file.database) {
-        (Some(given), _, _) => given.clone(),
+        (Some(given), _, _) => refuse_open_password(given)?.to_owned(),
         (None, Some(path), _) => read_secret(&path)?,
         (None, None, Some(given)) => given.clone(),
         (None, None, None) => DATABASE_DEFAULT.to_owned(),
     };
     Ok(Database::parse(&text)?)
+}
+
+/// What is written on a command line is in the list of processes, for everybody on the machine.
+fn refuse_open_password(given: &str) -> anyhow::Result<&str> {
+    let user = given.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
+    let has_password =
+        user.is_some_and(|(user, _)| user.contains(':')) || given.contains("password=");
+    if has_password && std::env::var(DATABASE).is_ok_and(|variable| variable == given) {
+        return Ok(given);
+    }
+    if has_password {
+        bail!(
+            "a password in --database can be read by everybody on this machine: write the URL into a \
+             file and name it in {DATABASE_FILE}"
+        );
+    }
+    Ok(given)
 }
 
 fn master_key(file: &File) -> anyhow::Result<Option<SecretString>> {
@@ -407,18 +433,25 @@ fn limits(args: &ServiceArgs, file: &File) -> anyhow::Result<Limits> {
             }
         };
     }
+    macro_rules! count {
+        ($name:ident) => {
+            within(
+                stringify!($name),
+                args.$name.or(file.$name).unwrap_or(default.$name),
+                CONNECTIONS_MAX,
+            )?
+        };
+    }
     Ok(Limits {
         token_failures_per_minute: rate!(token_failures_per_minute),
         address_failures_per_minute: rate!(address_failures_per_minute),
         partner_requests_per_second: rate!(partner_requests_per_second),
         order_queries_per_second: rate!(order_queries_per_second),
+        event_pages_per_second: rate!(event_pages_per_second),
         checkout_misses_per_minute: rate!(checkout_misses_per_minute),
         checkout_polls_per_second: rate!(checkout_polls_per_second),
-        connections: within(
-            "connections",
-            args.connections.or(file.connections).unwrap_or(default.connections),
-            CONNECTIONS_MAX,
-        )?,
+        connections: count!(connections),
+        connections_per_address: count!(connections_per_address),
     })
 }
 

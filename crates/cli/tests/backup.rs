@@ -117,6 +117,13 @@ fn a_copy_is_restored_through_a_link_and_for_the_environment_it_was_made_in() {
     assert_eq!(linked.svc(&["restore", &copy]).code, Some(0));
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(std::fs::exists(place.folder.path("svc.db.before-restore-1")).unwrap());
+    // What stands in our folder by the service's hand leads root nowhere.
+    let (lock, elsewhere) = (place.folder.path("svc.db.lock"), place.folder.path("elsewhere"));
+    std::fs::write(&elsewhere, "").unwrap();
+    std::fs::remove_file(&lock).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &lock).unwrap();
+    place.svc(&["restore", &copy]).refused("svc.db.lock");
+    std::fs::remove_file(&lock).unwrap();
     let partial = place.folder.path("svc.db.partial");
     std::fs::copy(&copy, &partial).unwrap();
     place.svc(&["restore", &partial]).refused("give it another name first");

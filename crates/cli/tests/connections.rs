@@ -64,6 +64,28 @@ fn who_wastes_a_connection_loses_it_while_honest_calls_are_answered() {
     assert!(heard.starts_with("HTTP/1.1 408 ") && heard.contains("request_timeout"), "{heard}");
 }
 
+#[test]
+fn one_address_has_its_share_of_connections() {
+    let place = Place::sqlite();
+    let serve = ["serve", "--json", "--listen", "127.0.0.1:0", "--database", &place.database];
+    let service = Service::start(svc(&serve).args(["--connections-per-address", "3"]));
+    let mut held: Vec<_> = (0..3).map(|_| slow_connection(&service, "")).collect();
+    for stream in &mut held {
+        asked_on(stream).expect("it is one of three");
+    }
+    let mut fourth = slow_connection(&service, "");
+    assert!(asked_on(&mut fourth).is_err(), "one more than it may have");
+    held.pop();
+    until("a place is free again", PATIENCE, || asked_on(&mut slow_connection(&service, "")).ok());
+}
+
+/// Whether the connection is served.
+fn asked_on(stream: &mut TcpStream) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(b"GET /livez HTTP/1.1\r\nhost: test\r\n\r\n")?;
+    stream.read_exact(&mut [0; 12])
+}
+
 /// A fault of ours is told as one, in the shape of every error, and costs one call.
 #[test]
 fn a_panic_is_answered_and_the_next_call_is_served() {

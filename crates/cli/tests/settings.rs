@@ -122,6 +122,17 @@ fn the_database_is_read_from_a_file_that_a_variable_names() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(exists(&folder, "from-secret.db"));
 
+    // The list of processes is open to everybody.
+    for url in
+        ["postgres://svc:geheim@127.0.0.1:9/svc", "postgres://svc@127.0.0.1:9/svc?password=geheim"]
+    {
+        let ran = run(&mut svc_in(&folder, &["migrate", "--database", url]));
+        ran.refused("SVC_SERVER_DATABASE_FILE");
+        assert!(!format!("{ran:?}").contains("geheim"), "{ran:?}");
+        let variable = ("SVC_SERVER_DATABASE", url);
+        run(&mut with(svc_in(&folder, &["migrate"]), variable)).refused("127.0.0.1");
+    }
+
     let missing = ("SVC_SERVER_DATABASE_FILE", "nowhere.txt");
     run(&mut with(svc_in(&folder, &["migrate"]), missing)).refused("nowhere.txt");
 }

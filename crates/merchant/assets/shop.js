@@ -4,12 +4,16 @@
 const CART = "cart";
 // What is in an order that is still to be paid; it comes back should the order be cancelled.
 const CART_OF = "cart of ";
-// The order the cart is being paid with.
-const PAYING = "paying";
+// The order the cart is being paid with: its id, its reference, and what was in the cart.
+const PAYING = "being paid";
 const { key, lang, trouble } = document.body.dataset;
 
 const cart = new Map(Object.entries(JSON.parse(sessionStorage.getItem(CART) || "{}")));
-const money = (amount) => `${String(amount).replace(/\B(?=(\d{3})+$)/g, ".")},00\u00a0Kz`;
+const money = (amount) => {
+  const grouped = (sign) => String(amount).replace(/\B(?=(\d{3})+$)/g, sign);
+  if (lang === "en") return `Kz\u00a0${grouped(",")}`;
+  return lang === "fr" ? `${grouped("\u202f")}\u00a0Kz` : `${grouped(".")},00\u00a0Kz`;
+};
 const byId = (id) => document.getElementById(id);
 
 function showCart() {
@@ -51,9 +55,33 @@ function change(id, by, product) {
 
 let order = "";
 
+const paying = () => JSON.parse(sessionStorage.getItem(PAYING) || "null");
+
+async function statusOf(id) {
+  const answer = await fetch(`/api/svc/order/${encodeURIComponent(id)}/status`);
+  const told = await answer.json();
+  if (!answer.ok) throw new Error(told.message);
+  return told.status;
+}
+
+/** The same cart is the same order, until that is cancelled: nobody pays twice because a page was loaded again. */
+async function orderBegun(content) {
+  const begun = paying();
+  if (!begun) return undefined;
+  const status = await statusOf(begun.order);
+  const goesOn = status === "CON" || (status === "PEN" && begun.content === content);
+  return goesOn ? begun : undefined;
+}
+
 async function createOrder() {
   byId("problem").textContent = "";
   const items = Array.from(cart, ([id, { quantity }]) => ({ id, quantity }));
+  const content = JSON.stringify(items);
+  const begun = await orderBegun(content);
+  if (begun) {
+    order = begun.order;
+    return begun.reference;
+  }
   const answer = await fetch("/api/svc/create-order", {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -61,24 +89,26 @@ async function createOrder() {
   });
   const told = await answer.json();
   if (!answer.ok) throw new Error(told.message);
-  order = told.externalTransactionId;
-  sessionStorage.setItem(PAYING, order);
-  return told.referenceNumber;
+  const { externalTransactionId, referenceNumber: reference } = told;
+  order = externalTransactionId;
+  sessionStorage.setItem(PAYING, JSON.stringify({ order, reference, content }));
+  return reference;
 }
 
 function go(page, values) {
   location.assign(`/${page}?${new URLSearchParams({ lang, ...values })}`);
 }
 
-/** The page may have been loaded again while its order was paid in the other window. */
+/** The page may have been loaded again while its order is paid in the other window. */
 async function leadToPaidOrder() {
-  const paying = sessionStorage.getItem(PAYING);
-  if (!paying) return;
-  const answer = await fetch(`/api/svc/order/${encodeURIComponent(paying)}/status`);
-  const told = answer.ok ? await answer.json() : {};
-  // Unless another one has been begun meanwhile.
-  if (told.status === "CON" && !order) go("success", { orderId: paying });
+  const begun = paying();
+  // Once the button is pressed, it tells.
+  if (!begun || order || document.hidden) return;
+  const status = await statusOf(begun.order);
+  if (status === "CON" && !order) go("success", { orderId: begun.order });
 }
+
+const LOOK_MS = 5000;
 
 function startShop() {
   document.addEventListener("click", (event) => {
@@ -88,7 +118,10 @@ function startShop() {
     change(add, 1, { name, price: Number(price) });
   });
   showCart();
-  leadToPaidOrder().catch(() => {});
+  const look = () => leadToPaidOrder().catch(() => {});
+  look();
+  setInterval(look, LOOK_MS);
+  document.addEventListener("visibilitychange", look);
   if (!window.Svc) {
     byId("problem").textContent = trouble;
     return;
@@ -113,6 +146,7 @@ function startShop() {
             orderId: data.payment.orderId,
             ref: paymentReference,
             entity: entity ? entity.number : "",
+            method: data.payment.method,
           }),
         );
       },
@@ -183,7 +217,8 @@ async function renew(main) {
 
 /** It is paid, also where no button could tell: the payer came back by a link. */
 function emptyCart(order) {
-  if (sessionStorage.getItem(PAYING) !== order) return;
+  const begun = paying();
+  if (!begun || begun.order !== order) return;
   sessionStorage.removeItem(PAYING);
   sessionStorage.removeItem(CART);
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use svc_client::PaymentStatus;
 
 use crate::Shop;
-use crate::pages::{money, shown};
+use crate::pages::{checkout_url, money, shown};
 use crate::reply::{answer, refuse, unavailable};
 use crate::store::{Happening, MerchantOrder};
 use crate::texts::{Texts, language, value};
@@ -22,6 +22,9 @@ pub(crate) fn routes() -> Router<Shop> {
         .route("/cancelled", get(async |s, q, h| order_page(s, q, h, End::Cancelled).await))
         .route("/api/shop/order/{id}", get(story))
 }
+
+/// A method whose code is to be approved elsewhere.
+const DIRECT: &str = "FPSOLPG";
 
 /// Where the payer's window led, which is not yet how the order ends.
 #[derive(Clone, Copy)]
@@ -42,6 +45,8 @@ struct OrderPage<'a> {
     entity: &'a str,
     reference: &'a str,
     amount: String,
+    /// Where the payer can go on, while there is something to pay.
+    checkout_url: String,
     story: Vec<HappeningView>,
     /// More may happen, so the page listens.
     open: bool,
@@ -80,7 +85,11 @@ async fn order_page(
     }
     let to_pay = matches!(end, End::Pending) && known.as_ref().is_none_or(is_pending);
     let (entity, reference) = Some(slip(&query)).filter(|_| to_pay).flatten().unwrap_or_default();
-    let (title, text) = headline(t, known.as_ref(), end, !reference.is_empty());
+    let (title, text) = match to_pay && value(&query, "method") == DIRECT {
+        true => (t.pending, t.approve_text),
+        false => headline(t, known.as_ref(), end, !reference.is_empty()),
+    };
+    let to_open = known.as_ref().filter(|_| to_pay).and_then(|o| o.reference_number.as_deref());
     let page = OrderPage {
         t,
         title,
@@ -88,7 +97,8 @@ async fn order_page(
         order: &id,
         entity: &entity,
         reference: &in_threes(&reference),
-        amount: known.as_ref().map(|order| money(order.amount)).unwrap_or_default(),
+        amount: known.as_ref().map(|order| money(t, order.amount)).unwrap_or_default(),
+        checkout_url: to_open.map(|number| checkout_url(&shop, t, number)).unwrap_or_default(),
         story: story.into_iter().flatten().map(|happening| view(t, happening)).collect(),
         paid: known.as_ref().is_some_and(|order| order.status == PaymentStatus::Confirmed),
         cancelled: known.as_ref().is_some_and(|order| order.status == PaymentStatus::Cancelled),
@@ -106,6 +116,7 @@ fn nobodys(shop: &Shop, t: &'static Texts, id: &str) -> Response {
         entity: "",
         reference: "",
         amount: String::new(),
+        checkout_url: String::new(),
         story: Vec::new(),
         open: false,
         paid: false,

@@ -61,7 +61,7 @@ async fn catalogue(
             id: product.id,
             name: product.names[place],
             price: product.price,
-            price_text: money(product.price),
+            price_text: money(t, product.price),
             letter: product.names[place].get(..1).unwrap_or_default(),
             free,
         });
@@ -102,14 +102,28 @@ fn asset(kind: &'static str, text: &'static str) -> Response {
     ([("content-type", kind), ("cache-control", "public, max-age=300")], text).into_response()
 }
 
-pub(crate) fn money(amount: i64) -> String {
+/// As the reader's language writes it, and as the checkout does.
+pub(crate) fn money(t: &Texts, amount: i64) -> String {
     let digits = amount.to_string();
-    let mut out = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push('.');
+    let grouped = |sign: char| {
+        let mut out = String::new();
+        for (place, digit) in digits.chars().enumerate() {
+            if place > 0 && (digits.len() - place).is_multiple_of(3) {
+                out.push(sign);
+            }
+            out.push(digit);
         }
-        out.push(digit);
+        out
+    };
+    match t.lang {
+        "en" => format!("Kz\u{a0}{}", grouped(',')),
+        "fr" => format!("{}\u{a0}Kz", grouped('\u{202f}')),
+        _ => format!("{},00\u{a0}Kz", grouped('.')),
     }
-    format!("{out},00\u{a0}Kz")
+}
+
+/// The order's page at the payment service, where the payer goes on.
+pub(crate) fn checkout_url(shop: &Shop, t: &Texts, reference: &str) -> String {
+    let (service, key) = (sdk_url(shop), &shop.settings.publishable_key);
+    format!("{service}/checkout/{reference}?key={key}&lang={}", t.lang)
 }

@@ -51,7 +51,8 @@ impl Server {
             tokio::spawn(reconcile::run(self.shop.clone())),
         ];
         let service = TowerToHyperService::new(router(self.shop.clone()));
-        let mut builder = Builder::new(TokioExecutor::new());
+        // Of one protocol: while it is found out which is spoken, no time runs.
+        let mut builder = Builder::new(TokioExecutor::new()).http1_only();
         builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
         let graceful = GracefulShutdown::new();
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));

@@ -18,6 +18,8 @@ pub(crate) struct Texts {
     pub pending_text: &'static str,
     pub confirming: &'static str,
     pub confirming_text: &'static str,
+    pub approve_text: &'static str,
+    pub open_payment: &'static str,
     pub unknown: &'static str,
     pub unknown_text: &'static str,
     pub cancelled: &'static str,
@@ -28,6 +30,7 @@ pub(crate) struct Texts {
     pub reload: &'static str,
     pub back: &'static str,
     pub trouble: &'static str,
+    pub no_script: &'static str,
     pub happenings: [(&'static str, &'static str); 7],
 }
 
@@ -48,6 +51,8 @@ const LANGUAGES: [Texts; 3] = [
         pending_text: "Pague com esta referência no ATM, na app ou no banco online.",
         confirming: "A confirmar o pagamento",
         confirming_text: "Não pague outra vez. A encomenda segue assim que o pagamento for confirmado.",
+        approve_text: "Abra o pagamento e aprove-o na sua carteira antes que o código termine.",
+        open_payment: "Abrir o pagamento",
         unknown: "Encomenda não encontrada",
         unknown_text: "Esta loja não tem uma encomenda com este número.",
         cancelled: "Pagamento cancelado",
@@ -58,6 +63,7 @@ const LANGUAGES: [Texts; 3] = [
         reload: "Ver se há novidades",
         back: "Voltar à loja",
         trouble: "Não foi possível iniciar o pagamento. Tente de novo.",
+        no_script: "Para pagar, active o JavaScript no navegador.",
         happenings: [
             ("created", "Encomenda criada"),
             ("reference", "Referência recebida do serviço"),
@@ -84,6 +90,8 @@ const LANGUAGES: [Texts; 3] = [
         pending_text: "Pay with this reference at an ATM, in the app or in online banking.",
         confirming: "Confirming the payment",
         confirming_text: "Do not pay again. The order is sent as soon as the payment is confirmed.",
+        approve_text: "Open the payment and approve it in your wallet before the code runs out.",
+        open_payment: "Open the payment",
         unknown: "Order not found",
         unknown_text: "This shop has no order with this number.",
         cancelled: "Payment cancelled",
@@ -94,6 +102,7 @@ const LANGUAGES: [Texts; 3] = [
         reload: "Look for news",
         back: "Back to the shop",
         trouble: "The payment could not be started. Try again.",
+        no_script: "To pay, switch JavaScript on in your browser.",
         happenings: [
             ("created", "Order created"),
             ("reference", "Reference received from the service"),
@@ -120,6 +129,8 @@ const LANGUAGES: [Texts; 3] = [
         pending_text: "Payez avec cette référence au distributeur, dans l'app ou en banque en ligne.",
         confirming: "Confirmation du paiement",
         confirming_text: "Ne payez pas à nouveau. La commande part dès que le paiement est confirmé.",
+        approve_text: "Ouvrez le paiement et validez-le dans votre portefeuille avant la fin du code.",
+        open_payment: "Ouvrir le paiement",
         unknown: "Commande introuvable",
         unknown_text: "Cette boutique n'a pas de commande avec ce numéro.",
         cancelled: "Paiement annulé",
@@ -130,6 +141,7 @@ const LANGUAGES: [Texts; 3] = [
         reload: "Voir s'il y a du nouveau",
         back: "Retour à la boutique",
         trouble: "Le paiement n'a pas pu être lancé. Réessayez.",
+        no_script: "Pour payer, activez JavaScript dans votre navigateur.",
         happenings: [
             ("created", "Commande créée"),
             ("reference", "Référence reçue du service"),

@@ -99,6 +99,11 @@ async function show() {
   }
 }
 
-form.addEventListener("change", show);
+// Not when a field is left: that is done by the very click on the button, which would be drawn anew under it.
+let typing = 0;
+form.addEventListener("input", () => {
+  clearTimeout(typing);
+  typing = setTimeout(show, 200);
+});
 form.addEventListener("submit", (event) => event.preventDefault());
 show();

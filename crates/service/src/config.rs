@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 use secrecy::SecretString;
-use url::Url;
+use url::{Host, Url};
 
 use crate::domain::{Environment, UrlRules};
 
@@ -66,6 +66,23 @@ pub struct RailConfig {
     pub secret: SecretString,
 }
 
+impl RailConfig {
+    /// Whether nobody on the way can read what is asked, or answer in the rail's place.
+    pub fn is_safe(&self) -> bool {
+        self.url.scheme() == "https" || is_this_machine(&self.url)
+    }
+}
+
+/// Whether an address is of this machine, as far as its text tells.
+pub fn is_this_machine(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
     pub certificate: PathBuf,
@@ -83,12 +100,16 @@ pub struct Limits {
     pub partner_requests_per_second: u32,
     /// Queries for one order.
     pub order_queries_per_second: u32,
+    /// Pages of events that one partner reads.
+    pub event_pages_per_second: u32,
     /// Checkout pages that do not exist, asked for from one address.
     pub checkout_misses_per_minute: u32,
     /// Looks at one order by its checkout page.
     pub checkout_polls_per_second: u32,
     /// Open connections in all.
     pub connections: usize,
+    /// Of one address, unless it is a proxy that we trust.
+    pub connections_per_address: usize,
 }
 
 impl Default for Limits {
@@ -98,9 +119,11 @@ impl Default for Limits {
             address_failures_per_minute: 2_000,
             partner_requests_per_second: 100_000,
             order_queries_per_second: 200,
+            event_pages_per_second: 20,
             checkout_misses_per_minute: 60,
             checkout_polls_per_second: 10,
             connections: 10_000,
+            connections_per_address: 1_000,
         }
     }
 }
@@ -118,6 +141,11 @@ pub enum ConfigError {
     WebhookCertificates,
     #[error("production needs an https --public-url")]
     PublicUrl,
+    #[error(
+        "rail {0} is spoken to over plain http: whoever is on the way could answer that an order is \
+         paid; give it an https URL, or run it on this machine"
+    )]
+    PlainRail(String),
     #[error(
         "production needs its master key: name the file of the one its database was made with in \
          SVC_SERVER_MASTER_KEY_FILE; for a new database, \"svc keygen --out FILE\" makes one"
@@ -172,7 +200,10 @@ impl Config {
         if self.public_url.as_ref().is_none_or(|url| url.scheme() != "https") {
             return Err(ConfigError::PublicUrl);
         }
-        Ok(())
+        match self.rails.iter().find(|rail| !rail.is_safe()) {
+            Some(rail) => Err(ConfigError::PlainRail(rail.name.clone())),
+            None => Ok(()),
+        }
     }
 
     pub fn url_rules(&self, environment: Environment) -> UrlRules {
@@ -215,6 +246,19 @@ mod tests {
             ConfigError::WebhookCertificates
         );
         assert_eq!(refused(|c| c.public_url = None), ConfigError::PublicUrl);
+        let with_rail = |url: &str| {
+            let url = Url::parse(url).unwrap();
+            let rail = RailConfig { name: "acquirer".into(), url, secret: String::new().into() };
+            Config { rails: vec![rail], ..production() }.check(Environment::Production)
+        };
+        for elsewhere in ["http://10.0.0.7:9400", "http://rail.internal", "http://[2001:db8::1]/"] {
+            let refused = ConfigError::PlainRail("acquirer".into());
+            assert_eq!(with_rail(elsewhere), Err(refused), "{elsewhere}");
+        }
+        for safe in ["https://10.0.0.7", "http://127.0.0.1:9", "http://[::1]:9", "http://localhost"]
+        {
+            assert_eq!(with_rail(safe), Ok(()), "{safe}");
+        }
     }
 
     #[test]

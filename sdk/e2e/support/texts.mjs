@@ -69,6 +69,11 @@ export const SENTENCES = {
     en: "No connection. We try again as soon as it is back.",
     fr: "Pas de connexion. Nous réessayons dès qu'elle revient.",
   },
+  backOnline: {
+    pt: "A ligação voltou. Toque outra vez: não será cobrado duas vezes.",
+    en: "You are connected again. Tap once more: you will not pay twice.",
+    fr: "La connexion est revenue. Touchez encore une fois\u00a0: vous ne paierez pas deux fois.",
+  },
   unsent: {
     pt: "Sem ligação. Assim que voltar, tente outra vez: não será cobrado duas vezes.",
     en: "No connection. Once it is back, try again: you will not pay twice.",

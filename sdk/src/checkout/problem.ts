@@ -17,6 +17,12 @@ export function showUnsent(): void {
   show((strip) => strip.dataset.unsent);
 }
 
+/** What could not be sent can be now, by the payer. */
+export function showBackOnline(): void {
+  if (isUnsent) show((strip) => strip.dataset.back);
+  else hideOffline();
+}
+
 /** Any answer of the server proves the connection, but does not take back a failure it told of. */
 export function hideOffline(): void {
   if (isOffline && !isUnsent) hideProblem();

@@ -55,11 +55,14 @@ function show(answer: Answer): boolean {
   return true;
 }
 
-/** A number half typed survives a swap that only refreshes its screen. */
+let typedPhone = "";
+
+/** A number survives a swap that refreshes its screen, and is there when the payer tries once more. */
 function keepTyping(main: HTMLElement, nextMain: HTMLElement): void {
   const typed = main.querySelector<HTMLInputElement>("#phone");
   const field = nextMain.querySelector<HTMLInputElement>("#phone");
-  if (typed && field && !field.value) field.value = typed.value;
+  if (typed) typedPhone = typed.value;
+  if (field && !field.value) field.value = typedPhone;
 }
 
 /** The field to correct, else the heading of a new screen, gets the focus. */

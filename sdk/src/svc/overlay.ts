@@ -22,7 +22,7 @@ export function showOverlay(lang: Language, focus: () => void, cancel: () => voi
   const root = cover(host, STYLE);
   const text = TEXTS[lang];
   const show = make("button", { type: "button", className: "first", textContent: text.show });
-  const end = make("button", { type: "button", textContent: text.cancel });
+  const end = make("button", { type: "button", textContent: text.close });
   show.addEventListener("click", focus);
   end.addEventListener("click", cancel);
   const told = make("p", { textContent: text.inWindow });

@@ -68,7 +68,7 @@ export function openLayer(lang: Language): Stage {
     height: "100%",
   });
   const shut = make("button", { type: "button", textContent: "×" });
-  shut.setAttribute("aria-label", TEXTS[lang].cancel);
+  shut.setAttribute("aria-label", TEXTS[lang].close);
   let closed = false;
   const close = () => {
     closed = true;

@@ -4,7 +4,6 @@ use svc_service::app::Random;
 use svc_service::config::{Config, RailConfig};
 use svc_service::domain::Environment;
 use svc_service::rails::{Rail, Rails};
-use url::Host;
 
 use super::Check;
 
@@ -29,15 +28,9 @@ pub(super) async fn examine(config: &Config, environment: Environment) -> Vec<Ch
     checks
 }
 
-/// Signed, but anybody on the way can read it.
+/// What we ask is signed, what is answered is not. Production refuses to start so.
 fn in_the_clear(rail: &RailConfig) -> Option<Check> {
-    let is_here = match rail.url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    };
-    (rail.url.scheme() == "http" && !is_here).then(|| {
+    (!rail.is_safe()).then(|| {
         let what = format!("{} is called over plain http on another machine", rail.name);
         Check::warning(ID, what, "give it an https address")
     })

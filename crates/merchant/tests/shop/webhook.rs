@@ -1,6 +1,6 @@
 //! POST /api/svc/webhook: every row of what a handler must do, and of the orders' table.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -16,6 +16,22 @@ fn a_confirmed_order_is_fulfilled_once_and_answered_as_the_contract_says() {
     assert_eq!(shop.status(&id), "CON");
     shop.wait_until("the parcel", |shop| shop.happened(&id, "fulfilled") == 1);
     assert_eq!(shop.stock(), 499);
+}
+
+/// Five hundred of them would keep the webhooks out.
+#[test]
+fn who_connects_and_says_nothing_is_left() {
+    let shop = TestShop::open();
+    for said in ["", "PRI * HTTP/2.0\r\n"] {
+        let mut stream = TcpStream::connect(shop.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(said.as_bytes()).unwrap();
+        let mut rest = Vec::new();
+        let heard = stream.read_to_end(&mut rest);
+        // Cut off or hung up: it is over either way, within our patience.
+        let over = heard.is_ok() || heard.is_err_and(|fault| fault.kind() != ErrorKind::WouldBlock);
+        assert!(over, "{said:?} is still listened to");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 
 use crate::config::Limits;
-use crate::domain::{ClientId, ExternalTransactionId, PartnerId, ReferenceNumber};
+use crate::domain::{ClientId, ExternalTransactionId, PartnerId, PhoneNumber, ReferenceNumber};
 
 /// Too many; seconds until one more is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,10 @@ const SIGN_INS_OF_ADDRESS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).expect("n
 const CODES_AT_ONCE: NonZeroU32 = NonZeroU32::new(20).expect("not zero");
 const CODE_PERIOD: Duration = Duration::from_mins(6);
 
+/// To one telephone, whatever the order: whoever knows a number could ask until its owner gives in.
+const PUSHES_AT_ONCE: NonZeroU32 = NonZeroU32::new(10).expect("not zero");
+const PUSH_PERIOD: Duration = Duration::from_mins(3);
+
 type Buckets<K> = RateLimiter<K, DashMapStateStore<K>, DefaultClock>;
 
 pub struct RateLimits {
@@ -35,12 +39,14 @@ pub struct RateLimits {
     address_failures: Buckets<IpAddr>,
     partner_requests: Buckets<PartnerId>,
     order_queries: Buckets<u64>,
+    event_pages: Buckets<PartnerId>,
     checkout_misses: Buckets<IpAddr>,
     checkout_polls: Buckets<u64>,
     checkout_windows: Buckets<u64>,
     sign_ins: Buckets<u64>,
     sign_in_addresses: Buckets<IpAddr>,
     codes: Buckets<i64>,
+    pushes: Buckets<u64>,
 }
 
 impl RateLimits {
@@ -60,6 +66,7 @@ impl RateLimits {
             order_queries: buckets(Quota::per_second(at_least_one(
                 limits.order_queries_per_second,
             ))),
+            event_pages: buckets(Quota::per_second(at_least_one(limits.event_pages_per_second))),
             checkout_misses: buckets(Quota::per_minute(at_least_one(
                 limits.checkout_misses_per_minute,
             ))),
@@ -73,6 +80,9 @@ impl RateLimits {
             sign_in_addresses: buckets(Quota::per_minute(SIGN_INS_OF_ADDRESS_PER_MINUTE)),
             codes: buckets(
                 Quota::with_period(CODE_PERIOD).expect("not zero").allow_burst(CODES_AT_ONCE),
+            ),
+            pushes: buckets(
+                Quota::with_period(PUSH_PERIOD).expect("not zero").allow_burst(PUSHES_AT_ONCE),
             ),
             clock,
         }
@@ -103,6 +113,11 @@ impl RateLimits {
         self.spend(&self.order_queries, &self.hasher.hash_one((partner, order)))
     }
 
+    /// A page of events may read thousands of rows.
+    pub fn event_page(&self, partner: PartnerId) -> Result<(), Limited> {
+        self.spend(&self.event_pages, &partner)
+    }
+
     /// Counts a try to sign in to the console: each costs an expensive hash.
     pub fn sign_in(&self, login: &str, from: IpAddr) -> Result<(), Limited> {
         let from = network(from);
@@ -113,6 +128,11 @@ impl RateLimits {
     /// Counts a try of somebody's code, by who knows the password.
     pub fn code(&self, person: i64) -> Result<(), Limited> {
         self.spend(&self.codes, &person)
+    }
+
+    /// Counts a request for money on somebody's telephone.
+    pub fn push(&self, phone: &PhoneNumber) -> Result<(), Limited> {
+        self.spend(&self.pushes, &self.hasher.hash_one(phone.e164()))
     }
 
     /// Counts a checkout page that does not exist: somebody may be guessing.
@@ -136,12 +156,14 @@ impl RateLimits {
         self.address_failures.retain_recent();
         self.partner_requests.retain_recent();
         self.order_queries.retain_recent();
+        self.event_pages.retain_recent();
         self.checkout_misses.retain_recent();
         self.checkout_polls.retain_recent();
         self.checkout_windows.retain_recent();
         self.sign_ins.retain_recent();
         self.sign_in_addresses.retain_recent();
         self.codes.retain_recent();
+        self.pushes.retain_recent();
     }
 
     fn spend<K: std::hash::Hash + Eq + Clone>(
@@ -157,7 +179,7 @@ impl RateLimits {
 }
 
 /// One subscriber holds a whole /64 of IPv6.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() >> 64 << 64).into()),

@@ -20,6 +20,7 @@ pub use awake::Awake;
 pub(crate) use caught::{Panicked, caught};
 pub use clock::Clock;
 pub use directory::{DirectoryCache, Known};
+pub(crate) use limits::network;
 pub use limits::{Limited, RateLimits};
 pub use metrics::{Metrics, PARTNER_ROUTES, ROUTES};
 pub use news::News;
@@ -35,7 +36,11 @@ use crate::keys::{KEY_BYTES, KeyError, Keys, master_key_from};
 use crate::rails::{Rails, RailsError};
 use crate::store::{Database, Options, Store, StoreError};
 use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
+
+/// More are told to come again.
+const REQUESTS_MAX: usize = 20_000;
 
 #[derive(Clone)]
 pub struct App(Arc<Tools>);
@@ -59,6 +64,8 @@ pub struct Tools {
     pub tokens: TokenCache,
     pub signers: Signers,
     pub limits: RateLimits,
+    /// Requests under way: over HTTP/2 a connection may have many, and each holds memory.
+    pub requests: Semaphore,
     pub metrics: Metrics,
     pub request_log: RequestLog,
     pub news: News,
@@ -114,6 +121,7 @@ impl App {
             environment,
             url_rules: config.url_rules(environment),
             limits: RateLimits::new(&config.limits),
+            requests: Semaphore::new(REQUESTS_MAX),
             rails: Rails::new(environment, &config.rails, &hex::encode(random.bytes::<8>()))?,
             config,
             store,

@@ -37,6 +37,9 @@ pub(super) async fn pay(State(app): State<App>, visit: Visit, body: Body) -> Res
         Err(PayError::NotOffered) => {
             render(&app, &visit, StatusCode::UNPROCESSABLE_ENTITY, &Typed::default())
         }
+        Err(PayError::TooOften(limited)) => {
+            view::too_many(&visit.headers, visit.options.language, limited)
+        }
         Err(PayError::Store(fault)) => {
             view::failed(&visit.headers, visit.options.language, &fault.into())
         }

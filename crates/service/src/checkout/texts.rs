@@ -64,6 +64,7 @@ texts! {
     cancel_waits: "Pediu para cancelar. Há um pagamento em curso: se não for autorizado, cancelamos.", "You asked to cancel. A payment is in progress: if it is not approved, we cancel.", "Vous avez demandé l'annulation. Un paiement est en cours : s'il n'est pas autorisé, nous annulons.";
     offline: "Sem ligação. Tentamos de novo assim que voltar.", "No connection. We try again as soon as it is back.", "Pas de connexion. Nous réessayons dès qu'elle revient.";
     unsent: "Sem ligação. Assim que voltar, tente outra vez: não será cobrado duas vezes.", "No connection. Once it is back, try again: you will not pay twice.", "Pas de connexion. Dès qu'elle revient, réessayez : vous ne paierez pas deux fois.";
+    back_online: "A ligação voltou. Toque outra vez: não será cobrado duas vezes.", "You are connected again. Tap once more: you will not pay twice.", "La connexion est revenue. Touchez encore une fois : vous ne paierez pas deux fois.";
     failed: "Algo correu mal. Tente de novo.", "Something went wrong. Try again.", "Un problème est survenu. Réessayez.";
     no_methods: "De momento não há forma de pagar esta encomenda aqui. Volte à loja ou tente mais tarde.", "There is no way to pay this order here at the moment. Go back to the shop, or try later.", "Cette commande ne peut pas être payée ici pour le moment. Retournez à la boutique ou réessayez plus tard.";
     m_express_hint: "Autorize na app do seu telemóvel", "Approve in the app on your phone", "Autorisez dans l'app de votre mobile";

@@ -266,7 +266,7 @@ impl<'a> Builder<'a> {
             None => link.to_owned(),
             Some(_) => {
                 let own = own_origin(self.app, &self.visit.headers).unwrap_or_default();
-                format!("{own}{link}")
+                format!("{own}{link}?lang={}", self.visit.options.language.code())
             }
         }
     }

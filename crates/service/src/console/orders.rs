@@ -214,14 +214,14 @@ fn cell(text: &str) -> String {
     // Some spreadsheets take the wide signs of Asian keyboards for the narrow ones.
     let formula = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
     let mut harmless = String::with_capacity(text.len() + 1);
-    // Spreadsheets of other countries begin a cell after a semicolon or a tabulator.
+    // Spreadsheets of other countries begin a cell after a semicolon or a tabulator, and read past quotes and spaces.
     let mut begins = true;
     for sign in text.chars() {
         if begins && formula.contains(&sign) {
             harmless.push('\'');
         }
         harmless.push(sign);
-        begins = matches!(sign, ';' | ',' | '\t');
+        begins = matches!(sign, ';' | ',' | '\t') || begins && matches!(sign, '"' | ' ');
     }
     if harmless.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", harmless.replace('"', "\"\""))
@@ -271,6 +271,8 @@ mod tests {
     fn a_cell_is_never_a_formula() {
         assert_eq!(cell("=1+1"), "'=1+1");
         assert_eq!(cell("@SUM(A1)"), "'@SUM(A1)");
+        assert_eq!(cell("a; =1"), "a; '=1");
+        assert_eq!(cell("a;\"=1;b"), "\"a;\"\"'=1;b\"");
         assert_eq!(cell("a \"b\", c"), "\"a \"\"b\"\", c\"");
         assert_eq!(cell("Ténis"), "Ténis");
     }

@@ -10,6 +10,7 @@ texts! {
     production_mark: "PRODUÇÃO · dinheiro real", "PRODUCTION · real money", "PRODUCTION · argent réel";
     skip: "Saltar para o conteúdo", "Skip to content", "Aller au contenu";
     language: "Idioma", "Language", "Langue";
+    times_of: "Horas de Luanda (UTC+1)", "Times of Luanda (UTC+1)", "Heures de Luanda (UTC+1)";
     menu: "Menu", "Menu", "Menu";
     nav_home: "Início", "Home", "Accueil";
     nav_orders: "Pedidos", "Orders", "Commandes";

@@ -17,7 +17,7 @@ use super::language::Language;
 use super::messages::message;
 use super::reply::json;
 use crate::app::{App, PARTNER_ROUTES, Panicked, ROUTES, Trace, caught};
-use crate::domain::Environment;
+use crate::domain::{Environment, is_public_address};
 use crate::store::LoggedRequest;
 
 /// Longest target we read; the path and query of every call fit in a small part of it.
@@ -39,6 +39,13 @@ pub(crate) struct Exchange {
     pub from: IpAddr,
     /// Where the request log hears more of this request.
     pub trace: Option<Arc<Trace>>,
+}
+
+impl Exchange {
+    /// From the public internet, not from a network of ours.
+    pub(crate) fn is_from_afar(&self) -> bool {
+        is_public_address(self.from)
+    }
 }
 
 /// Every error of this API (spec 7).
@@ -79,6 +86,7 @@ pub(crate) async fn answer(
     mut request: Request<Body>,
 ) -> Response<Body> {
     let watch = app.clock.stopwatch();
+    let place = app.requests.try_acquire();
     let request_id = hex::encode(app.random.bytes::<12>());
     let route = route_of(request.uri().path());
     let wanted = request.headers().get(header::ACCEPT_LANGUAGE).cloned();
@@ -91,6 +99,9 @@ pub(crate) async fn answer(
 
     let mut response = match refused_at_the_door(&app, peer, route, &request) {
         Some(error) => error.into_response(),
+        None if place.is_err() => {
+            ApiError::StorageUnavailable("too many requests".into()).into_response()
+        }
         None => handled(router, request).await,
     };
     let error = response.extensions_mut().remove::<ApiError>();
@@ -247,7 +258,7 @@ fn client_address(app: &App, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     written.rev().map_while(|address| address).find(|address| !trusted(address)).unwrap_or(peer)
 }
 
-fn is_proxy(app: &App, ip: &IpAddr) -> bool {
+pub(super) fn is_proxy(app: &App, ip: &IpAddr) -> bool {
     app.config.trusted_proxies.iter().any(|net| net.contains(ip))
 }
 

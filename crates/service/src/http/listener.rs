@@ -16,7 +16,8 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
-use super::answer::answer;
+use super::answer::{answer, is_proxy};
+use super::crowd::Crowd;
 use super::{activity, connection};
 use crate::app::App;
 use crate::config::TlsFiles;
@@ -57,6 +58,7 @@ impl Listener {
     /// Serves until `stop` resolves, then lets what was accepted finish.
     pub(crate) async fn serve(self, app: App, router: Router, stop: impl Future<Output = ()>) {
         let connections = Arc::new(Semaphore::new(app.config.limits.connections));
+        let crowd = Crowd::new(app.config.limits.connections_per_address);
         let graceful = GracefulShutdown::new();
         tokio::pin!(stop);
         loop {
@@ -65,14 +67,14 @@ impl Listener {
                 accepted = accept(&self.socket, &connections) => accepted,
             };
             if let Some(accepted) = accepted {
-                self.spawn(&app, &router, &graceful, accepted);
+                self.spawn(&app, &router, &graceful, &crowd, accepted);
             }
         }
         // Whoever has connected already is served; nobody else is.
         while let Ok(Some(accepted)) =
             tokio::time::timeout(Duration::ZERO, accept(&self.socket, &connections)).await
         {
-            self.spawn(&app, &router, &graceful, accepted);
+            self.spawn(&app, &router, &graceful, &crowd, accepted);
         }
         drop(self.socket);
         if tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown()).await.is_err() {
@@ -85,13 +87,19 @@ impl Listener {
         app: &App,
         router: &Router,
         graceful: &GracefulShutdown,
+        crowd: &Arc<Crowd>,
         (stream, peer, permit): Accepted,
     ) {
+        let place = crowd.enter(peer);
+        if place.is_none() && !is_proxy(app, &peer) {
+            app.metrics.connections_refused.increment(1);
+            return;
+        }
         let (app, router, tls) = (app.clone(), router.clone(), self.tls.clone());
         let watcher = graceful.watcher();
         tokio::spawn(async move {
             serve_connection(app, router, tls, stream, peer, watcher).await;
-            drop(permit);
+            drop((permit, place));
         });
     }
 }

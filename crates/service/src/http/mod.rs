@@ -8,6 +8,7 @@ mod body;
 mod browser;
 mod caller;
 mod connection;
+mod crowd;
 mod error;
 mod format;
 mod issues;

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 
 use crate::app::App;
+use crate::http::{ApiError, Exchange};
 use crate::store::Scope;
 
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
@@ -24,13 +26,19 @@ pub(super) async fn readyz(State(app): State<App>) -> impl IntoResponse {
     }
 }
 
-/// Prometheus text.
-pub(super) async fn metrics(State(app): State<App>) -> impl IntoResponse {
+/// Prometheus text, for who is near: how much is sold is nobody else's business.
+pub(super) async fn metrics(
+    State(app): State<App>,
+    Extension(exchange): Extension<Exchange>,
+) -> Result<impl IntoResponse, ApiError> {
+    if exchange.is_from_afar() {
+        return Err(ApiError::RouteNotFound);
+    }
     // A database that is down or busy must not take the other figures with it.
     let looking = app.store.attention(&Scope::Everything);
     if let Ok(Ok(attention)) = tokio::time::timeout(PING_TIMEOUT, looking).await {
         app.metrics.attention(&attention, app.clock.now());
     }
     app.metrics.clock_leap.set(app.clock.leap().as_secs_f64());
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics.render())
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics.render()))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::read_dossier;
-use crate::app::App;
+use crate::app::{App, Limited};
 use crate::domain::{
     AttemptId, AttemptState, Author, BankReference, Dossier, EventId, Instrument, Lane, Opening,
     Order, PUSH_WINDOW, PayRefusal, PaymentAttempt, PaymentMethod, PhoneNumber, Reason,
@@ -39,6 +39,8 @@ pub enum PayError {
     Refused(#[from] PayRefusal),
     #[error("no rail offers this method for this amount")]
     NotOffered,
+    #[error("this telephone was asked too often")]
+    TooOften(Limited),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -77,6 +79,10 @@ pub async fn pay(
         }
         let rail = app.rails.offering(choice.method(), dossier.order.terms.amount);
         let rail = Arc::clone(rail.ok_or(PayError::NotOffered)?);
+        // A simulated one reaches nobody.
+        if let (Choice::Push(phone), Rail::Connector(_)) = (choice, &*rail) {
+            app.limits.push(phone).map_err(PayError::TooOften)?;
+        }
         let (new, start) = prepare(app, &dossier.order, &rail, choice, by);
         // The payer may close the window or click twice, which ends this request: an attempt that is
         // stored is called all the same, and its answer is stored.

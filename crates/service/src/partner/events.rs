@@ -145,6 +145,7 @@ pub(super) async fn events(
     RawQuery(query): RawQuery,
 ) -> Result<Reply<EventsData>, ApiError> {
     let asked = parse(&query.unwrap_or_default())?;
+    app.limits.event_page(caller.partner.id)?;
     let application = caller.application(&app, &asked.uuid).await?;
     let now = app.clock.now();
     let cursor = asked.cursor.no_later_than(&settled_by(now, Duration::ZERO));

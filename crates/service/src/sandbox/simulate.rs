@@ -109,7 +109,8 @@ pub(crate) async fn act(
             let choice = Choice::Reference { life: REFERENCE_LIFE };
             match orders::pay(app, &reference, &choice, &payer).await {
                 // An attempt is under way, or it is too late: the order is what it is.
-                Ok(_) | Err(PayError::Refused(_) | PayError::NotOffered) => {}
+                Ok(_)
+                | Err(PayError::Refused(_) | PayError::NotOffered | PayError::TooOften(_)) => {}
                 Err(PayError::Store(fault)) => return Err(fault.into()),
             }
         }
@@ -128,7 +129,9 @@ async fn decline(app: &App, order: &Order, payer: &Author) -> Result<(), ApiErro
     let reference = &order.reference_number;
     let dossier = match orders::pay(app, reference, &Choice::Push(phone), payer).await {
         Ok(dossier) => Some(dossier),
-        Err(PayError::Refused(_) | PayError::NotOffered) => app.store.dossier(reference).await?,
+        Err(PayError::Refused(_) | PayError::NotOffered | PayError::TooOften(_)) => {
+            app.store.dossier(reference).await?
+        }
         Err(PayError::Store(fault)) => return Err(fault.into()),
     };
     let Some(attempt) = dossier.as_ref().and_then(|d| d.in_flight()) else { return Ok(()) };

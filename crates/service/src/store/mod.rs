@@ -140,12 +140,16 @@ fn where_it_leads(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or(path)
 }
 
-/// Nobody else on the machine may read it, nor hold its lock.
+/// Nobody else on the machine may read it, nor hold its lock. Through no link: root restores in a folder of the
+/// service's, where that could lay one to anywhere.
 fn private_file(path: &Path) -> std::io::Result<File> {
     let mut options = File::options();
     options.create(true).write(true).truncate(false);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    }
     options.open(path)
 }
 

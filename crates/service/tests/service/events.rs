@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use hyper::{Method, StatusCode};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
+use svc_service::config::Config;
 
 use crate::support::{
     Answer, Receiver, TestDatabase, TestService, application, on_both_engines, patiently,
@@ -19,6 +20,7 @@ on_both_engines! {
     undelivered_is_what_no_webhook_has_brought,
     wrong_parameters_are_named,
     a_stranger_reads_nothing,
+    who_reads_too_fast_is_told_and_others_read_on,
     head_is_not_answered,
     other_methods_are_told_of_get_only,
 }
@@ -244,6 +246,25 @@ async fn a_stranger_reads_nothing(database: TestDatabase) {
     let own = service.call(Method::GET, &own, &[("authorization", &bearer)], "").await;
     assert_eq!(own.json()["data"]["events"], json!([]));
     assert_eq!(ask(&service, "nonsense", "").await.status, StatusCode::UNAUTHORIZED);
+}
+
+async fn who_reads_too_fast_is_told_and_others_read_on(database: TestDatabase) {
+    let adjust = |config: &mut Config| config.limits.event_pages_per_second = 3;
+    let service = TestService::start_with(database, adjust).await;
+    let token = service.token(&service.partner).await;
+    let mut answers = Vec::new();
+    while answers.iter().all(|answer: &Answer| answer.status == StatusCode::OK) {
+        answers.push(ask(&service, &token, "").await);
+        assert!(answers.len() < 50, "fifty in a moment pass three a second");
+    }
+    let limited = answers.last().unwrap();
+    assert_eq!(limited.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(limited.json()["error"], "rate_limited");
+    let stranger = service.token(&service.stranger).await;
+    let own = format!("/svcpartner/events?applicationUUID={}", application(&service.stranger));
+    let headers = [("authorization", &*format!("Bearer {stranger}"))];
+    let own = service.call(Method::GET, &own, &headers, "").await;
+    assert_eq!(own.status, StatusCode::OK);
 }
 
 async fn head_is_not_answered(database: TestDatabase) {

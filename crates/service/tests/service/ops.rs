@@ -12,6 +12,7 @@ on_both_engines! {
     routes_and_methods_that_do_not_exist_answer_in_the_error_shape,
     production_refuses_what_its_proxy_got_without_tls,
     production_answers_nobody_past_its_proxy,
+    figures_are_for_who_is_near,
     a_year_of_https_is_asked_for_in_production_only,
 }
 
@@ -127,6 +128,15 @@ async fn production_refuses_what_its_proxy_got_without_tls(database: TestDatabas
         assert_eq!(answer.status.as_u16(), status, "{scheme}");
     }
     assert_eq!(service.get("/docs").await.status, StatusCode::OK, "not every proxy says it");
+}
+
+async fn figures_are_for_who_is_near(database: TestDatabase) {
+    let service = TestService::start_production(database, "127.0.0.0/8").await;
+    for (from, status) in [("10.1.2.3", 200), ("192.168.7.7", 200), ("41.63.166.10", 404)] {
+        let headers = [("x-forwarded-for", from)];
+        let answer = service.call(Method::GET, "/metrics", &headers, "").await;
+        assert_eq!(answer.status.as_u16(), status, "{from}");
+    }
 }
 
 async fn production_answers_nobody_past_its_proxy(database: TestDatabase) {

@@ -47,10 +47,13 @@ const MIGRATION_LOCK: i64 = 0x7376_635f_6d69_6772;
 
 /// People who look get so many connections at once: their pages hold up no payment.
 const LOOKERS: usize = 3;
+/// So do partners who read their events.
+const FEEDERS: usize = 2;
 
 pub(super) struct Postgres {
     pool: Pool,
     lookers: Semaphore,
+    feeders: Semaphore,
     creates: Batched<orders::CreateOrders>,
     settlements: Batched<settling::Settlements>,
     lookups: Batched<orders::Lookups>,
@@ -72,6 +75,7 @@ impl Postgres {
             deadlines: Batched::spawn(&pool, DEADLINE_WRITERS, options.batch_max, size),
             pool,
             lookers: Semaphore::new(LOOKERS),
+            feeders: Semaphore::new(FEEDERS),
         })
     }
 

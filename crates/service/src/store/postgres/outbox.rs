@@ -8,7 +8,8 @@ use tokio::time::Instant;
 use tokio_postgres::Row;
 
 use super::batch::{Batch, column, run_until_told};
-use super::{Fault, Postgres, portable};
+use super::portable::{self, closed};
+use super::{Fault, Postgres};
 use crate::domain::{ApplicationId, Event, EventId, Lane, NewOrder, ReferenceNumber};
 use crate::store::outbox::{
     CLAIM_COLUMNS, ClaimRow, DeliveryRow, EVENT_COLUMNS, EventRow, LEASE_MS, REPLAYED_AT_ONCE,
@@ -246,6 +247,7 @@ impl Postgres {
     /// The stretch first: an event that is committed between the two reads is then in the second.
     pub(in crate::store) async fn feed(&self, page: FeedPage) -> Result<Feed> {
         let after = page.after.as_ref().map_or("", EventId::as_str);
+        let _feeding = self.feeders.acquire().await.map_err(|_| closed())?;
         let db = self.client().await?;
         // In a statement of its own: what is committed after it is seen by the next ones.
         let row = db.query_one(UNSEEN_FOR, &[]).await.map_err(Fault::from)?;

@@ -34,7 +34,7 @@ impl Postgres {
     }
 }
 
-fn closed() -> StoreError {
+pub(super) fn closed() -> StoreError {
     StoreError::Unavailable("the store is closed".into())
 }
 

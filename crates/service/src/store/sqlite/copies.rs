@@ -108,11 +108,12 @@ fn end_access(copy: &Connection) -> Result<()> {
 fn give_to_owner(partial: &Path, database: &Path) {
     #[cfg(unix)]
     {
-        use std::os::unix::fs::{MetadataExt, chown};
+        use std::os::unix::fs::{MetadataExt, lchown};
         let owner = fs::metadata(database).or_else(|_| fs::metadata(folder_of(database)));
         if let Ok(owner) = owner {
-            // Nobody but root can, and for nobody else it is needed.
-            let _ = chown(partial, Some(owner.uid()), Some(owner.gid()));
+            // Nobody but root can, and for nobody else it is needed. Of the file itself, never of what a link
+            // in its place leads to.
+            let _ = lchown(partial, Some(owner.uid()), Some(owner.gid()));
         }
     }
     #[cfg(not(unix))]

@@ -24,7 +24,7 @@ use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::inspect::{latest_of, not_migrated, refuse_newer};
-use super::{Options, Result, StoreError, private_file};
+use super::{Options, Result, StoreError, private_file, where_it_leads};
 pub(super) use copies::restore_sqlite;
 pub(super) use inspect::inspect_sqlite;
 use order_ids::{OrderIds, WAITING_MAX};
@@ -55,6 +55,8 @@ pub(super) struct Sqlite {
     lookups: Lookups,
     /// For whatever reads more than a row.
     reader: Calls,
+    /// For partners who read their events: thousands of rows, and as often as they like.
+    feeder: Calls,
     /// For people who look: their pages may read a lot, and hold up no webhook.
     looker: Calls,
     under_way: UnderWay,
@@ -88,7 +90,7 @@ impl Sqlite {
             if !options.create {
                 return Err(inspect::missing(path));
             }
-            create_private_file(path)?;
+            create_private_file(&where_it_leads(path))?;
         }
         let mut writer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         // SQLite opens what it may not write as well.
@@ -108,6 +110,7 @@ impl Sqlite {
         writer.pragma_update(None, "temp_store", "memory").map_err(|fault| error(&fault))?;
         copy_log_back(&writer);
         let reader = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let feeder = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let looker = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let lookups = (0..cores)
@@ -122,6 +125,7 @@ impl Sqlite {
             order_ids,
             lookups: Lookups(lookups),
             reader: thread::spawn_reader(reader),
+            feeder: thread::spawn_reader(feeder),
             looker: thread::spawn_looker(looker),
             path: path.to_owned(),
             place,
@@ -167,6 +171,7 @@ impl Sqlite {
         tokio::select! {
             () = self.writer.ended() => {}
             () = self.reader.ended() => {}
+            () = self.feeder.ended() => {}
             () = self.looker.ended() => {}
         }
     }

@@ -146,7 +146,7 @@ impl Sqlite {
 
     pub(in crate::store) async fn feed(&self, page: FeedPage) -> Result<Feed> {
         let unseen_for = self.under_way.lasts();
-        self.reader.run(move |db| feed(db, &page, unseen_for)).await
+        self.feeder.run(move |db| feed(db, &page, unseen_for)).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! Threads that own SQLite connections: one writer that commits in groups, and two that read beside it.
+//! Threads that own SQLite connections: one writer that commits in groups, and some that read beside it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +23,8 @@ pub(super) struct Calls(mpsc::Sender<Box<dyn Member>>);
 /// One caller's part of a batch.
 trait Member: Send {
     fn asked_at(&self) -> Instant;
+    /// Whether its caller is still there.
+    fn is_awaited(&self) -> bool;
     /// Whether a failure may leave something behind: one statement undoes itself when it fails.
     fn is_compound(&self) -> bool;
     /// Does the work, anew if its batch has to be repeated; an error is kept for the caller.
@@ -49,6 +51,10 @@ where
 {
     fn asked_at(&self) -> Instant {
         self.asked_at
+    }
+
+    fn is_awaited(&self) -> bool {
+        !self.reply.is_closed()
     }
 
     fn is_compound(&self) -> bool {
@@ -237,6 +243,10 @@ fn spawn_reading(
     let (sender, mut waiting) = mpsc::channel::<Box<dyn Member>>(QUEUE_MAX);
     let body = move || {
         while let Some(mut member) = waiting.blocking_recv() {
+            // Whoever gave up waiting is not read for: those behind would give up too.
+            if !member.is_awaited() {
+                continue;
+            }
             let ready = before_each(&mut db);
             // Its caller is told the result; there is nothing to undo.
             let _ = ready.as_ref().map(|()| member.run(&db));

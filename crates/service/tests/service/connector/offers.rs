@@ -13,6 +13,7 @@ on_both_engines! {
     a_connector_that_has_not_said_what_it_can_do_offers_nothing,
     a_connector_that_stops_answering_keeps_what_it_said,
     a_connector_with_another_secret_refuses_us,
+    a_telephone_is_asked_so_often_and_no_more,
     a_reference_is_withdrawn_when_the_order_is_cancelled,
     the_other_reference_is_withdrawn_when_the_order_is_paid,
     a_reference_is_withdrawn_when_it_expires,
@@ -90,6 +91,25 @@ async fn a_connector_with_another_secret_refuses_us(database: TestDatabase) {
     assert_eq!(connector.refused(), 1);
     assert!(not_offered(&paying, "a", 15_000, &Choice::Code).await);
     assert_eq!(connector.refused(), 1, "nobody asked it to start anything");
+}
+
+/// Of many orders: whoever knows a number could ask until its owner gives in.
+async fn a_telephone_is_asked_so_often_and_no_more(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let mut asked = 0;
+    let refused = loop {
+        let order = paying.order(&format!("order_{asked}"), 15_000).await;
+        match paying.try_pay(&order, &push("923456789")).await {
+            Ok(_) => asked += 1,
+            Err(refused) => break refused,
+        }
+        assert!(asked < 20, "there is no end to it");
+    };
+    assert!(matches!(refused, PayError::TooOften(_)), "{refused:?}");
+    assert!(asked >= 10, "{asked}");
+    assert_eq!(connector.calls("start-push").len(), asked);
+    let order = paying.order("of_another", 15_000).await;
+    paying.pay(&order, &push("923456780")).await;
 }
 
 /// An order with a reference of the connector's.
