@@ -25,6 +25,7 @@ async function atTheTill(options) {
   await page.locator("#pay button").click();
   const popup = await opened;
   await checkout.on(popup, "choose");
+  await popup.waitForLoadState("load");
   return { ...visitor, popup };
 }
 
@@ -127,13 +128,15 @@ test("a shop that was loaded again leads to the order when it is paid", async ()
   await checkout.pushTo(popup, "900000001");
   await checkout.on(popup, "waiting");
   await page.reload();
-  await page.locator("#pay button").waitFor();
+  await page.locator("[data-add=cafe-amboim]").click();
   await stage.service.advance(30);
   await until(async () => {
     await settle(page, 5_000);
     return new URL(page.url()).pathname === "/success";
   });
   await isSent(page);
+  await page.goto(`${stage.service.shopUrl}/?lang=pt`);
+  assert.deepEqual(await page.locator("#cart li span").allTextContents(), ["1 × Café do Amboim, 250 g"]);
   await leave();
 });
 

@@ -7,7 +7,7 @@ import { startCountdown } from "./checkout/countdown";
 import { leave, postState } from "./checkout/messages";
 import { onSwap, page } from "./checkout/page";
 import { pausePolling, startPolling } from "./checkout/poll";
-import { showBackOnline, showOffline } from "./checkout/problem";
+import { hideOffline, showOffline } from "./checkout/problem";
 import { load } from "./checkout/swap";
 
 function screenShown(): void {
@@ -93,7 +93,7 @@ if (window.parent === window) window.addEventListener("focus", arm);
 window.addEventListener("popstate", () => void load(location.href, {}));
 window.addEventListener("offline", showOffline);
 window.addEventListener("online", () => {
-  showBackOnline();
+  hideOffline();
   askNow();
 });
 // What opens below the end of a small screen would seem not to open at all.

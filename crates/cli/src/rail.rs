@@ -70,7 +70,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<ExitCode> {
     let (now, date) = (app.clock.now(), args.date);
     let today = luanda(now).date();
     if date > today {
-        bail!("{date} has not begun in Luanda");
+        bail!("{date} has not begun in Luanda: name a day that is over");
     }
     if date == today {
         output::note("The day is not over in Luanda: the rail may have more to tell.");
@@ -82,7 +82,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<ExitCode> {
     }
     let (matched, differing): (Vec<_>, Vec<_>) =
         told.findings.iter().partition(|finding| finding.verdict == Verdict::Matched);
-    let agree = differing.is_empty() && told.unread.is_empty();
+    let agree = differing.is_empty() && told.unread.is_empty() && told.unasked.is_none();
     let shown = if args.json { told.findings.iter().collect() } else { differing };
     let view = View {
         matched: matched.len(),
@@ -93,6 +93,11 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<ExitCode> {
         output::json(&view);
     } else {
         print(view);
+    }
+    if let Some(fault) = told.unasked {
+        output::note(format_args!(
+            "What the rail does not have could not be found out, for want of its statement of the day before: {fault}"
+        ));
     }
     Ok(if agree { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -14,6 +14,8 @@ use svc_service::domain::Environment;
 use svc_service::store::{Database, Options, Store};
 use url::Url;
 
+use crate::output;
+
 const DATABASE_DEFAULT: &str = "sqlite:svc.db";
 const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
 
@@ -330,7 +332,10 @@ fn master_key_file(file: &File) -> Option<PathBuf> {
 
 fn database(args: &DataArgs, file: &File) -> anyhow::Result<Database> {
     let text = match (&args.database, database_file(file), &file.database) {
-        (Some(given), _, _) => refuse_open_password(given)?.to_owned(),
+        (Some(given), _, _) => {
+            tell_open_password(given);
+            given.clone()
+        }
         (None, Some(path), _) => read_secret(&path)?,
         (None, None, Some(given)) => given.clone(),
         (None, None, None) => DATABASE_DEFAULT.to_owned(),
@@ -339,20 +344,17 @@ fn database(args: &DataArgs, file: &File) -> anyhow::Result<Database> {
 }
 
 /// What is written on a command line is in the list of processes, for everybody on the machine.
-fn refuse_open_password(given: &str) -> anyhow::Result<&str> {
-    let user = given.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
+fn tell_open_password(given: &str) {
+    let authority = given.split_once("://").and_then(|(_, rest)| rest.split(['/', '?']).next());
+    let user = authority.and_then(|authority| authority.rsplit_once('@'));
     let has_password =
         user.is_some_and(|(user, _)| user.contains(':')) || given.contains("password=");
-    if has_password && std::env::var(DATABASE).is_ok_and(|variable| variable == given) {
-        return Ok(given);
+    if has_password && !std::env::var(DATABASE).is_ok_and(|variable| variable == given) {
+        output::note(format_args!(
+            "The password in --database can be read by everybody on this machine: write the URL into a file and \
+             name it in {DATABASE_FILE}."
+        ));
     }
-    if has_password {
-        bail!(
-            "a password in --database can be read by everybody on this machine: write the URL into a \
-             file and name it in {DATABASE_FILE}"
-        );
-    }
-    Ok(given)
 }
 
 fn master_key(file: &File) -> anyhow::Result<Option<SecretString>> {

@@ -4,7 +4,7 @@
 const CART = "cart";
 // What is in an order that is still to be paid; it comes back should the order be cancelled.
 const CART_OF = "cart of ";
-// The order the cart is being paid with: its id, its reference, and what was in the cart.
+// The order the cart is being paid with: its id, its reference, and what is in it.
 const PAYING = "being paid";
 const { key, lang, trouble } = document.body.dataset;
 
@@ -54,31 +54,33 @@ function change(id, by, product) {
 }
 
 let order = "";
+// From then on it is the button that tells.
+let pressed = false;
 
 const paying = () => JSON.parse(sessionStorage.getItem(PAYING) || "null");
 
-async function statusOf(id) {
-  const answer = await fetch(`/api/svc/order/${encodeURIComponent(id)}/status`);
-  const told = await answer.json();
-  if (!answer.ok) throw new Error(told.message);
-  return told.status;
-}
-
-/** The same cart is the same order, until that is cancelled: nobody pays twice because a page was loaded again. */
-async function orderBegun(content) {
+/** The order that is being paid, and how it stands; nothing once it has ended unpaid, or nobody knows it. */
+async function orderBegun() {
   const begun = paying();
   if (!begun) return undefined;
-  const status = await statusOf(begun.order);
-  const goesOn = status === "CON" || (status === "PEN" && begun.content === content);
-  return goesOn ? begun : undefined;
+  const answer = await fetch(`/api/svc/order/${encodeURIComponent(begun.order)}/status`);
+  const told = await answer.json();
+  if (!answer.ok && answer.status !== 404) throw new Error(told.message);
+  if (told.status === "PEN" || told.status === "CON") return { ...begun, status: told.status };
+  sessionStorage.removeItem(PAYING);
+  return undefined;
 }
 
+const sameItems = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+/** The same cart is the same order while that can be paid: nobody pays twice because a page was loaded again. */
 async function createOrder() {
+  pressed = true;
   byId("problem").textContent = "";
   const items = Array.from(cart, ([id, { quantity }]) => ({ id, quantity }));
-  const content = JSON.stringify(items);
-  const begun = await orderBegun(content);
-  if (begun) {
+  items.sort((one, other) => (one.id < other.id ? -1 : 1));
+  const begun = await orderBegun();
+  if (begun && (begun.status === "CON" || sameItems(begun.items, items))) {
     order = begun.order;
     return begun.reference;
   }
@@ -91,7 +93,7 @@ async function createOrder() {
   if (!answer.ok) throw new Error(told.message);
   const { externalTransactionId, referenceNumber: reference } = told;
   order = externalTransactionId;
-  sessionStorage.setItem(PAYING, JSON.stringify({ order, reference, content }));
+  sessionStorage.setItem(PAYING, JSON.stringify({ order, reference, items }));
   return reference;
 }
 
@@ -101,11 +103,9 @@ function go(page, values) {
 
 /** The page may have been loaded again while its order is paid in the other window. */
 async function leadToPaidOrder() {
-  const begun = paying();
-  // Once the button is pressed, it tells.
-  if (!begun || order || document.hidden) return;
-  const status = await statusOf(begun.order);
-  if (status === "CON" && !order) go("success", { orderId: begun.order });
+  if (pressed || document.hidden) return;
+  const begun = await orderBegun();
+  if (begun && begun.status === "CON" && !pressed) go("success", { orderId: begun.order });
 }
 
 const LOOK_MS = 5000;
@@ -130,8 +130,7 @@ function startShop() {
     .generateButton({
       createOrder,
       onApprove: (data, actions) => {
-        sessionStorage.removeItem(PAYING);
-        cart.clear();
+        takeOut(data.payment.orderId);
         showCart();
         actions.onPopupWindowClosed(() => go("success", { orderId: data.payment.orderId }));
       },
@@ -153,6 +152,7 @@ function startShop() {
       onCancel: () => go("cancelled", { orderId: order }),
       onError: (error) => {
         console.error(error);
+        pressed = false;
         // Nobody knows how it went: not to be paid again, but followed.
         if (error.code === "network" && order) return go("pending", { orderId: order });
         byId("problem").textContent = trouble;
@@ -212,15 +212,20 @@ async function renew(main) {
   const { open, cancelled, paid } = fresh.querySelector("main").dataset;
   if (open === undefined) delete main.dataset.open;
   if (cancelled !== undefined) reopenCart(main.dataset.order);
-  if (paid !== undefined) emptyCart(main.dataset.order);
+  if (paid !== undefined) takeOut(main.dataset.order);
 }
 
-/** It is paid, also where no button could tell: the payer came back by a link. */
-function emptyCart(order) {
+/** It is paid, also where no button could tell: what was in it is in the cart no more. */
+function takeOut(order) {
   const begun = paying();
   if (!begun || begun.order !== order) return;
   sessionStorage.removeItem(PAYING);
-  sessionStorage.removeItem(CART);
+  for (const { id, quantity } of begun.items) {
+    const left = cart.has(id) ? cart.get(id).quantity - quantity : 0;
+    if (left > 0) cart.get(id).quantity = left;
+    else cart.delete(id);
+  }
+  sessionStorage.setItem(CART, JSON.stringify(Object.fromEntries(cart)));
 }
 
 /** Nothing came of the order: what was in it is in the cart again. */
@@ -235,7 +240,7 @@ const main = document.querySelector("main");
 if (byId("pay")) {
   startShop();
 } else {
-  if ("paid" in main.dataset) emptyCart(main.dataset.order);
+  if ("paid" in main.dataset) takeOut(main.dataset.order);
   if ("cancelled" in main.dataset) reopenCart(main.dataset.order);
   if ("open" in main.dataset) followOrder(main);
 }

@@ -85,11 +85,16 @@ async fn order_page(
     }
     let to_pay = matches!(end, End::Pending) && known.as_ref().is_none_or(is_pending);
     let (entity, reference) = Some(slip(&query)).filter(|_| to_pay).flatten().unwrap_or_default();
-    let (title, text) = match to_pay && value(&query, "method") == DIRECT {
-        true => (t.pending, t.approve_text),
-        false => headline(t, known.as_ref(), end, !reference.is_empty()),
+    let is_code = value(&query, "method") == DIRECT;
+    // Where money may be on its way, nobody is sent back to pay.
+    let to_open = known
+        .as_ref()
+        .filter(|_| to_pay && (is_code || !reference.is_empty()))
+        .and_then(|order| order.reference_number.as_deref());
+    let (title, text) = match to_open {
+        Some(_) if is_code => (t.pending, t.approve_text),
+        _ => headline(t, known.as_ref(), end, !reference.is_empty()),
     };
-    let to_open = known.as_ref().filter(|_| to_pay).and_then(|o| o.reference_number.as_deref());
     let page = OrderPage {
         t,
         title,
@@ -159,6 +164,8 @@ fn headline(
 }
 
 fn view(t: &'static Texts, Happening { at_ms, what, detail }: Happening) -> HappeningView {
+    let amount = detail.strip_suffix(" Kz").and_then(|amount| amount.parse().ok());
+    let detail = amount.map_or(detail, |amount| money(t, amount));
     HappeningView { text: t.happening(&what), what, detail, time: time_in_luanda(at_ms) }
 }
 

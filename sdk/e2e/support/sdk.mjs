@@ -29,6 +29,8 @@ export async function openWindow({ page, button }) {
   await button.click();
   const popup = await opened;
   await on(popup, "choose");
+  // Its script runs: a window that is closed before that is one whose page never came to life.
+  await popup.waitForLoadState("load");
   return popup;
 }
 

@@ -3,29 +3,23 @@
 let isOffline = false;
 let isUnsent = false;
 
-/** Something is looked at again by itself. */
+/** Something is looked at again by itself; what the payer has to do stands above that. */
 export function showOffline(): void {
   isOffline = true;
-  // What the payer has to do stands above what the page does.
-  if (!isUnsent) show((strip) => strip.dataset.offline);
+  show((strip) => (isUnsent ? strip.dataset.unsent : strip.dataset.offline));
 }
 
 /** What the payer asked for is not asked for again by itself. */
 export function showUnsent(): void {
-  isOffline = true;
   isUnsent = true;
-  show((strip) => strip.dataset.unsent);
+  showOffline();
 }
 
-/** What could not be sent can be now, by the payer. */
-export function showBackOnline(): void {
-  if (isUnsent) show((strip) => strip.dataset.back);
-  else hideOffline();
-}
-
-/** Any answer of the server proves the connection, but does not take back a failure it told of. */
+/** Any answer of the server proves the connection: what could not be sent can be now, by the payer. */
 export function hideOffline(): void {
-  if (isOffline && !isUnsent) hideProblem();
+  if (!isOffline) return;
+  if (isUnsent) show((strip) => strip.dataset.back);
+  else hideProblem();
 }
 
 /** `text`: the server's own words for it, if it found any. */
@@ -44,6 +38,8 @@ export function hideProblem(): void {
 function show(words: (strip: HTMLElement) => string | undefined): void {
   const strip = document.getElementById("problem");
   if (!strip) return;
-  strip.textContent = words(strip) ?? "";
+  const text = words(strip) ?? "";
+  // It is read aloud whenever it is written.
+  if (strip.textContent !== text) strip.textContent = text;
   strip.hidden = false;
 }

@@ -4,7 +4,7 @@ import { cover, make } from "./dom";
 import type { Language } from "./options";
 import { TEXTS } from "./texts";
 
-const STYLE = `:host{display:grid;place-items:center;background:rgba(0,0,0,.72);color:#fff;font:18px/1.5 system-ui,sans-serif;text-align:center}
+const STYLE = `:host{display:grid;place-items:center;background:rgba(0,0,0,.9);color:#fff;font:18px/1.5 system-ui,sans-serif;text-align:center}
 div{padding:24px;max-width:22em}
 button{display:block;width:100%;min-height:48px;margin-top:12px;border:1px solid #fff;border-radius:24px;background:transparent;color:#fff;font:inherit;cursor:pointer}
 button.first{background:#fff;color:#111}

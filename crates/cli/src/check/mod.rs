@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use svc_service::config::is_this_machine;
 use url::Url;
 
 use crate::http::{Http, address};
@@ -121,13 +122,7 @@ async fn grade(args: &Args) -> anyhow::Result<bool> {
 /// A handler that passes marks orders as paid that nobody paid: not by a slip of the pen on a system
 /// that sells.
 fn refuse_strangers(args: &Args) -> anyhow::Result<()> {
-    let here = match args.webhook_url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    if !here && !args.remote_test_system {
+    if !is_this_machine(&args.webhook_url) && !args.remote_test_system {
         bail!(
             "the handler is on another machine; a check marks orders as paid, so if that is a test \
              system, say --remote-test-system"

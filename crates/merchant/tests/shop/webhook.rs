@@ -22,12 +22,14 @@ fn a_confirmed_order_is_fulfilled_once_and_answered_as_the_contract_says() {
 #[test]
 fn who_connects_and_says_nothing_is_left() {
     let shop = TestShop::open();
-    for said in ["", "PRI * HTTP/2.0\r\n"] {
+    let silent = ["", "PRI * HTTP/2.0\r\n"].map(|said| {
         let mut stream = TcpStream::connect(shop.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(said.as_bytes()).unwrap();
-        let mut rest = Vec::new();
-        let heard = stream.read_to_end(&mut rest);
+        (said, stream)
+    });
+    for (said, mut stream) in silent {
+        let heard = stream.read_to_end(&mut Vec::new());
         // Cut off or hung up: it is over either way, within our patience.
         let over = heard.is_ok() || heard.is_err_and(|fault| fault.kind() != ErrorKind::WouldBlock);
         assert!(over, "{said:?} is still listened to");

@@ -36,11 +36,7 @@ use crate::keys::{KEY_BYTES, KeyError, Keys, master_key_from};
 use crate::rails::{Rails, RailsError};
 use crate::store::{Database, Options, Store, StoreError};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
-
-/// More are told to come again.
-const REQUESTS_MAX: usize = 20_000;
 
 #[derive(Clone)]
 pub struct App(Arc<Tools>);
@@ -64,8 +60,6 @@ pub struct Tools {
     pub tokens: TokenCache,
     pub signers: Signers,
     pub limits: RateLimits,
-    /// Requests under way: over HTTP/2 a connection may have many, and each holds memory.
-    pub requests: Semaphore,
     pub metrics: Metrics,
     pub request_log: RequestLog,
     pub news: News,
@@ -121,7 +115,6 @@ impl App {
             environment,
             url_rules: config.url_rules(environment),
             limits: RateLimits::new(&config.limits),
-            requests: Semaphore::new(REQUESTS_MAX),
             rails: Rails::new(environment, &config.rails, &hex::encode(random.bytes::<8>()))?,
             config,
             store,

@@ -237,7 +237,7 @@ pub struct Step {
     pub event: Option<Event>,
     /// What a simulated rail is going to say, and when.
     pub forecast: Vec<Forecast>,
-    /// A person ended it: the rail, which may have issued a reference for it, is told.
+    /// A person ended it: the rail is told, if it has issued a reference.
     pub by_hand: bool,
 }
 

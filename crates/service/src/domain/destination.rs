@@ -244,7 +244,7 @@ mod tests {
     fn international_names_are_kept_in_ascii() {
         let url = sandbox().webhook("https://caf\u{e9}.ao/h").unwrap();
         assert_eq!(url.host_str(), Some("xn--caf-dma.ao"));
-        // A third longer than it was written, each time.
+        // Longer in ASCII than it was written.
         let host = "caf\u{e9}ao.".repeat(30);
         assert!(host.len() < UrlRules::HOST_BYTES_MAX);
         for url in [format!("https://{host}ao/h"), format!("https://{}ao/h", "a.".repeat(130))] {

@@ -19,7 +19,8 @@ use super::activity::{Activity, Busy, Counted, until_idle, watched};
 const PING_PERIOD: Duration = Duration::from_secs(10);
 const HEADERS_MAX: usize = 64;
 const HEAD_BYTES_MAX: usize = 16 * 1024;
-const STREAMS_MAX: u32 = 100;
+/// Each may hold a body for its time: what one address has open, times this, must fit in memory.
+const STREAMS_MAX: u32 = 32;
 
 /// Ends with its peer, with `stop`, or when `period` after `period` nothing is asked or read.
 pub(super) async fn serve<S, P, A>(

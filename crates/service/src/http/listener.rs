@@ -90,9 +90,10 @@ impl Listener {
         crowd: &Arc<Crowd>,
         (stream, peer, permit): Accepted,
     ) {
-        let place = crowd.enter(peer);
-        if place.is_none() && !is_proxy(app, &peer) {
+        let place = (!is_proxy(app, &peer)).then(|| crowd.enter(peer));
+        if let Some(None) = place {
             app.metrics.connections_refused.increment(1);
+            tell_crowded(peer);
             return;
         }
         let (app, router, tls) = (app.clone(), router.clone(), self.tls.clone());
@@ -102,6 +103,17 @@ impl Listener {
             drop((permit, place));
         });
     }
+}
+
+/// Once: an operator whose proxy is not named finds out why some callers are cut off.
+fn tell_crowded(peer: IpAddr) {
+    static TOLD: std::sync::Once = std::sync::Once::new();
+    TOLD.call_once(|| {
+        tracing::warn!(
+            %peer,
+            "an address has as many connections as it may: is it a proxy that trusted_proxies should name?"
+        );
+    });
 }
 
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {

@@ -31,7 +31,7 @@ pub(super) async fn metrics(
     State(app): State<App>,
     Extension(exchange): Extension<Exchange>,
 ) -> Result<impl IntoResponse, ApiError> {
-    if exchange.is_from_afar() {
+    if !exchange.is_near() {
         return Err(ApiError::RouteNotFound);
     }
     // A database that is down or busy must not take the other figures with it.

@@ -72,6 +72,7 @@ pub async fn pay(
     choice: &Choice,
     by: &Author,
 ) -> Result<Dossier, PayError> {
+    let mut counted = false;
     for _ in 0..TRIES {
         let dossier = read_dossier(app, reference).await?;
         if dossier.open(choice.method(), app.clock.now())? == Opening::Show {
@@ -80,8 +81,9 @@ pub async fn pay(
         let rail = app.rails.offering(choice.method(), dossier.order.terms.amount);
         let rail = Arc::clone(rail.ok_or(PayError::NotOffered)?);
         // A simulated one reaches nobody.
-        if let (Choice::Push(phone), Rail::Connector(_)) = (choice, &*rail) {
+        if let (Choice::Push(phone), Rail::Connector(_), false) = (choice, &*rail, counted) {
             app.limits.push(phone).map_err(PayError::TooOften)?;
+            counted = true;
         }
         let (new, start) = prepare(app, &dossier.order, &rail, choice, by);
         // The payer may close the window or click twice, which ends this request: an attempt that is

@@ -24,11 +24,13 @@ pub enum ReconcileError {
     Store(#[from] StoreError),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Reconciliation {
     pub findings: Vec<Finding>,
     /// Lines of the statement that say nothing we understand, as they came.
     pub unread: Vec<String>,
+    /// Why nothing is told as missing there: the statement of the day before, where it may stand, was not to be had.
+    pub unasked: Option<ConnectorError>,
 }
 
 /// A payment that one of the two has, or both.
@@ -79,8 +81,16 @@ pub async fn reconcile(
         let finding = compare(app, notice, apply, &mut paid).await?;
         findings.push(finding);
     }
-    findings.extend(missing_there(app, rail, date, paid).await?);
-    Ok(Reconciliation { findings, unread })
+    let unasked = match missing_there(app, rail, date, paid).await {
+        Ok(missing) => {
+            findings.extend(missing);
+            None
+        }
+        // What was settled is told all the same.
+        Err(ReconcileError::Rail(fault)) => Some(fault),
+        Err(fault) => return Err(fault),
+    };
+    Ok(Reconciliation { findings, unread, unasked })
 }
 
 async fn compare(

@@ -38,8 +38,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// A day of some 300,000 payments.
 const LISTING_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Payments that a queue is asked for at once. One that has kept more is asked again; one that gives more is read
-/// up to the limit of bytes.
+/// Payments that a queue is asked for at once; the others come the next time.
 const DRAINED_MAX: usize = 10_000;
 /// Questions one connector is asked at once. One that hangs keeps this many tasks, not thousands.
 const QUESTIONS_MAX: usize = 32;

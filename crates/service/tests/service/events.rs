@@ -249,13 +249,13 @@ async fn a_stranger_reads_nothing(database: TestDatabase) {
 }
 
 async fn who_reads_too_fast_is_told_and_others_read_on(database: TestDatabase) {
-    let adjust = |config: &mut Config| config.limits.event_pages_per_second = 3;
+    let adjust = |config: &mut Config| config.limits.event_pages_per_second = 1;
     let service = TestService::start_with(database, adjust).await;
     let token = service.token(&service.partner).await;
     let mut answers = Vec::new();
     while answers.iter().all(|answer: &Answer| answer.status == StatusCode::OK) {
         answers.push(ask(&service, &token, "").await);
-        assert!(answers.len() < 50, "fifty in a moment pass three a second");
+        assert!(answers.len() < 50, "fifty in a moment pass one a second");
     }
     let limited = answers.last().unwrap();
     assert_eq!(limited.status, StatusCode::TOO_MANY_REQUESTS);

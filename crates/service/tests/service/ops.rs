@@ -132,7 +132,9 @@ async fn production_refuses_what_its_proxy_got_without_tls(database: TestDatabas
 
 async fn figures_are_for_who_is_near(database: TestDatabase) {
     let service = TestService::start_production(database, "127.0.0.0/8").await;
-    for (from, status) in [("10.1.2.3", 200), ("192.168.7.7", 200), ("41.63.166.10", 404)] {
+    for (from, status) in
+        [("10.1.2.3", 200), ("fd00::7", 200), ("41.63.166.10", 404), ("2001:db8::1", 404)]
+    {
         let headers = [("x-forwarded-for", from)];
         let answer = service.call(Method::GET, "/metrics", &headers, "").await;
         assert_eq!(answer.status.as_u16(), status, "{from}");

@@ -128,7 +128,8 @@ async fn answer_all<B: Batch>(
     }
 }
 
-/// Again while the database says "again, please", and somebody may still be waiting.
+/// Again while the database says "again, please", but not with what has waited too long by then: readers of the
+/// feed no longer reckon with its ids.
 pub(super) async fn run_until_told<B: Batch>(
     pool: &Pool,
     held: &mut Held,

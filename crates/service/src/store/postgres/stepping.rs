@@ -91,7 +91,7 @@ async fn move_on(db: &impl GenericClient, step: &Step) -> Told<bool> {
 async fn give_number_back(db: &impl GenericClient, step: &Step) -> Told<()> {
     if matches!(step.instrument, Instrument::Reference(_)) && step.to.is_over() {
         free_reference(db, step).await?;
-        if step.by_hand {
+        if step.by_hand && step.rail_id.is_some() {
             withdraw_one(db, step).await?;
         }
     }

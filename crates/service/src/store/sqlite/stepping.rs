@@ -91,7 +91,7 @@ fn move_on(db: &Connection, step: &Step) -> Result<bool> {
 fn give_number_back(db: &Connection, step: &Step) -> Result<()> {
     if matches!(step.instrument, Instrument::Reference(_)) && step.to.is_over() {
         free_reference(db, &step.attempt, step.at)?;
-        if step.by_hand {
+        if step.by_hand && step.rail_id.is_some() {
             withdraw_one(db, step)?;
         }
     }

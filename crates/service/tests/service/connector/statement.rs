@@ -68,7 +68,7 @@ async fn what_both_have_is_matched_and_not_counted_again(database: TestDatabase)
         amount: Centimos::new(1_500_000),
         verdict: Verdict::Matched,
     };
-    assert_eq!(told, Reconciliation { findings: vec![matched], unread: Vec::new() });
+    assert_eq!(told, Reconciliation { findings: vec![matched], unread: Vec::new(), unasked: None });
     let asked = json!({ "date": today(&paying).to_string() });
     assert_eq!(connector.calls("statement"), [asked], "that day and no other");
     paying.accounted_for(1).await;
@@ -144,6 +144,11 @@ async fn an_order_that_the_rail_does_not_have_is_told(database: TestDatabase) {
     assert_eq!(told.findings, [missing]);
     let asked = connector.calls("statement").len();
     assert_eq!(asked, 3, "it may stand in the day before or after");
+    // Nor is anything told as missing where we could not look.
+    connector.will("statement", Reply::Of(only_today));
+    let rail = paying.app.rails.named(TestConnector::NAME).unwrap();
+    let told = orders::reconcile(&paying.app, rail, today(&paying), true).await.unwrap();
+    assert!(told.findings.is_empty() && told.unasked.is_some(), "{told:?}");
     // A refusal in those days is no payment.
     let refusal = json!({
         "railPaymentId": "p0", "attemptId": attempt.id.as_str(), "kind": "refusal",
@@ -155,6 +160,12 @@ async fn an_order_that_the_rail_does_not_have_is_told(database: TestDatabase) {
     paying.pass_s(86_400).await;
     let told = reconciled((&paying, &connector), json!([]), true).await;
     assert_eq!(told.findings, []);
+}
+
+/// The tests begin on this day.
+fn only_today(asked: &Value) -> Reply {
+    let is_today = asked["date"] == "2026-11-16";
+    if is_today { Reply::Json(json!({ "lines": [] })) } else { Reply::Status(500) }
 }
 
 async fn a_line_that_makes_no_sense_is_shown_as_it_came(database: TestDatabase) {

@@ -24,6 +24,8 @@ use tokio::task::JoinHandle;
 #[derive(Clone)]
 pub(crate) enum Reply {
     Json(Value),
+    /// It depends on what is asked.
+    Of(fn(&Value) -> Reply),
     /// With this status and nothing sensible in it.
     Status(u16),
     Text(&'static str),
@@ -202,7 +204,7 @@ impl State {
             Reply::Status(status) => {
                 Ok(Response::builder().status(status).body("sorry".into()).unwrap())
             }
-            Reply::HangUp => Err("hangs up"),
+            Reply::HangUp | Reply::Of(_) => Err("hangs up"),
             Reply::Hang(gate) => {
                 let _open = gate.acquire().await;
                 Ok(Response::new(match self.reply(&path, &asked) {
@@ -214,8 +216,10 @@ impl State {
     }
 
     fn reply(&self, path: &str, asked: &Value) -> Reply {
-        if let Some(reply) = self.replies.lock().unwrap().get(path) {
-            return reply.clone();
+        match self.replies.lock().unwrap().get(path) {
+            Some(Reply::Of(choose)) => return choose(asked),
+            Some(reply) => return reply.clone(),
+            None => {}
         }
         let mut queue = self.queue.lock().unwrap();
         match path {
