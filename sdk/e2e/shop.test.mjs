@@ -136,7 +136,9 @@ test("a shop that was loaded again leads to the order when it is paid", async ()
   });
   await isSent(page);
   await page.goto(`${stage.service.shopUrl}/?lang=pt`);
-  assert.deepEqual(await page.locator("#cart li span").allTextContents(), ["1 × Café do Amboim, 250 g"]);
+  assert.deepEqual(await page.locator("#cart li span").allTextContents(), [
+    "1 × Café do Amboim, 250 g",
+  ]);
   await leave();
 });
 
