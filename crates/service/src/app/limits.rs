@@ -26,6 +26,9 @@ const SIGN_INS_OF_ADDRESS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).expect("n
 const CODES_AT_ONCE: NonZeroU32 = NonZeroU32::new(20).expect("not zero");
 const CODE_PERIOD: Duration = Duration::from_mins(6);
 
+/// From one address: everybody who knows a shop's public key can ask for some.
+const PLAYGROUND_ORDERS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).expect("not zero");
+
 /// To one telephone, whatever the order: whoever knows a number could ask until its owner gives in.
 const PUSHES_AT_ONCE: NonZeroU32 = NonZeroU32::new(10).expect("not zero");
 const PUSH_PERIOD: Duration = Duration::from_mins(3);
@@ -47,6 +50,7 @@ pub struct RateLimits {
     sign_in_addresses: Buckets<IpAddr>,
     codes: Buckets<i64>,
     pushes: Buckets<u64>,
+    playground_orders: Buckets<IpAddr>,
 }
 
 impl RateLimits {
@@ -84,6 +88,7 @@ impl RateLimits {
             pushes: buckets(
                 Quota::with_period(PUSH_PERIOD).expect("not zero").allow_burst(PUSHES_AT_ONCE),
             ),
+            playground_orders: buckets(Quota::per_minute(PLAYGROUND_ORDERS_PER_MINUTE)),
             clock,
         }
     }
@@ -135,6 +140,11 @@ impl RateLimits {
         self.spend(&self.pushes, &self.hasher.hash_one(phone.e164()))
     }
 
+    /// Counts an order of a sandbox's playground.
+    pub fn playground_order(&self, from: IpAddr) -> Result<(), Limited> {
+        self.spend(&self.playground_orders, &network(from))
+    }
+
     /// Counts a checkout page that does not exist: somebody may be guessing.
     pub fn checkout_miss(&self, from: IpAddr) -> Result<(), Limited> {
         self.spend(&self.checkout_misses, &network(from))
@@ -164,6 +174,7 @@ impl RateLimits {
         self.sign_in_addresses.retain_recent();
         self.codes.retain_recent();
         self.pushes.retain_recent();
+        self.playground_orders.retain_recent();
     }
 
     fn spend<K: std::hash::Hash + Eq + Clone>(

@@ -84,7 +84,7 @@ texts! {
     too_many_title: "Demasiados pedidos", "Too many requests", "Trop de demandes";
     too_many_text: "Aguarde um momento e tente de novo.", "Wait a moment and try again.", "Attendez un instant et réessayez.";
     returned_text: "Recebemos um valor que não corresponde a esta encomenda e que será devolvido. Guarde o número da operação.", "We received money that did not fit this order, and it will be returned. Keep the operation number.", "Nous avons reçu de l'argent qui ne convenait pas à cette commande ; il sera rendu. Gardez le numéro d'opération.";
-    held_text: "O valor recebido não corresponde ao valor pedido. Vamos analisar o que se passou: guarde o número da operação.", "The amount that arrived is not the one asked for. A person will look into it: keep the operation number.", "Le montant reçu n'est pas celui demandé. Une personne va vérifier : gardez le numéro d'opération.";
+    held_text: "O valor recebido não corresponde ao valor pedido. Vamos analisar o que se passou. Se precisar de ajuda, dê à loja o número da operação.", "The amount that arrived is not the one asked for. A person will look into it. If you need help, give the shop the operation number.", "Le montant reçu n'est pas celui demandé. Une personne va vérifier. Si vous avez besoin d'aide, donnez à la boutique le numéro d'opération.";
     cancelling: "A cancelar", "Cancelling", "Annulation en cours";
     cancelling_text: "Recuse ou ignore o pedido na app. Se o autorizar, o pagamento será válido.", "Refuse or ignore the request in the app. If you approve it, the payment counts.", "Refusez ou ignorez la demande dans l'app. Si vous l'autorisez, le paiement compte.";
     look_again: "Ver o resultado", "See the result", "Voir le résultat";

@@ -75,6 +75,7 @@ async fn order(
     if is_foreign(&app, &headers) {
         return Err(ApiError::ForeignOrigin);
     }
+    app.limits.playground_order(exchange.from)?;
     let form = read_form(&headers, body).await?;
     let wrong =
         |field: &str, issue: Issue| ApiError::InvalidBody(vec![FieldFault::new(field, issue)]);

@@ -18,7 +18,8 @@ use super::{STATEMENT_TIMEOUT_MS, reason};
 use crate::store::{Result, StoreError};
 use crate::tls;
 
-const CONNECTIONS_MAX: usize = 15;
+/// Nine of the batches, five of those who look or read events, and some for all that is done alone.
+const CONNECTIONS_MAX: usize = 17;
 /// Until one of the hosts takes us.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// For the other hosts, once one has answered: a takeover must not be overlooked, nor one that hangs waited for.

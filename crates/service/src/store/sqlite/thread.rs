@@ -359,6 +359,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn nothing_is_read_for_whoever_has_left() {
+        let calls = spawn_reader(Connection::open_in_memory().unwrap());
+        let left = Call {
+            asked_at: Instant::now(),
+            compound: false,
+            work: |_: &Connection| -> Result<()> { panic!("it is read after all") },
+            result: None,
+            reply: oneshot::channel().0,
+        };
+        calls.0.try_send(Box::new(left)).map_err(|_| "full").unwrap();
+        calls.run(|_| Ok(())).await.unwrap();
+    }
+
+    #[tokio::test]
     async fn a_call_that_waited_too_long_is_not_begun() {
         let (calls, _) = writer();
         let (reply, answer) = oneshot::channel();

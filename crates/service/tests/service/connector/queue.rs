@@ -46,7 +46,7 @@ async fn a_payment_in_the_queue_confirms_its_order_and_is_acknowledged(database:
     reads_the_queue(&paying).await;
     let (order, attempt) = issued(&paying, "order_1").await;
     paying.run_due().await;
-    assert_eq!(connector.calls("drain").len(), 1);
+    assert_eq!(connector.calls("drain"), [json!({ "limit": 10_000 })]);
     connector.enqueue(payment("p1", &attempt, &json!("15000.00")));
     let seen: [Seen; 2] = [(0, "issued", "PEN"), (60, "accepted", "CON")];
     assert_eq!(paying.timeline(&order, 200).await, seen, "read again after a minute");
