@@ -298,7 +298,7 @@ impl Which {
                     (None, Some(application)) => {
                         let id = ExternalTransactionId::parse(order.clone())
                             .map_err(|issue| anyhow!("the order's id {issue}"))?;
-                        let found = store.order_by_external_id(application, id).await?;
+                        let found = store.standing(application, &id).await?;
                         Some(found.ok_or(StoreError::Unknown("the order"))?.reference_number)
                     }
                     (None, None) => bail!(

@@ -41,6 +41,12 @@ impl ExternalTransactionId {
     }
 }
 
+impl From<ExternalTransactionId> for String {
+    fn from(id: ExternalTransactionId) -> Self {
+        id.0
+    }
+}
+
 /// The publishable key without its prefix (spec 2.1). Which application it names, if any, the directory knows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ApplicationUuid(String);
@@ -123,6 +129,12 @@ impl ReferenceNumber {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<ReferenceNumber> for String {
+    fn from(reference: ReferenceNumber) -> Self {
+        reference.0
     }
 }
 

@@ -39,8 +39,8 @@ pub use method::PaymentMethod;
 pub use money::{Centimos, Kwanza, MoneyIssue, Quantity};
 pub use notice::{About, Effect, ExceptionKind, Notice, Word, weigh};
 pub use order::{
-    Actor, Author, CancelReason, Change, NewOrder, Order, Pending, Proof, Refusal, Stamp, Status,
-    Terms,
+    Actor, Author, CancelReason, Change, NewOrder, Order, Pending, Proof, Refusal, Stamp, Standing,
+    Status, Terms,
 };
 pub use person::{Login, NotALogin, Permission, Role, may};
 pub use phone::{NotAPhone, PhoneNumber};

@@ -101,6 +101,14 @@ pub struct Order {
     pub expires_at: Timestamp,
 }
 
+/// What a merchant is told of an order as often as it asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub reference_number: ReferenceNumber,
+    pub status: Status,
+    pub amount: Kwanza,
+}
+
 impl From<NewOrder> for Order {
     fn from(new: NewOrder) -> Self {
         Self {

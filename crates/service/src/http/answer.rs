@@ -91,7 +91,7 @@ pub(crate) async fn answer(
     mut request: Request<Body>,
 ) -> Response<Body> {
     let watch = app.clock.stopwatch();
-    let request_id = hex::encode(app.random.bytes::<12>());
+    let request_id = request_id(app.random.bytes());
     let route = route_of(request.uri().path());
     let wanted = request.headers().get(header::ACCEPT_LANGUAGE).cloned();
     let from = client_address(&app, peer, request.headers());
@@ -145,6 +145,13 @@ pub(crate) async fn answer(
         "request answered"
     );
     response
+}
+
+/// `hex::encode` would write it letter by letter.
+fn request_id(random: [u8; 12]) -> String {
+    let mut digits = vec![0; 24];
+    hex::encode_to_slice(random, &mut digits).expect("two digits for each byte");
+    String::from_utf8(digits).expect("digits are text")
 }
 
 /// Whatever is asked for.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::domain::Order;
+use crate::domain::{ExternalTransactionId, Order, Standing};
 
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -21,13 +21,21 @@ pub(crate) struct OrderData {
     amount: i64,
 }
 
+impl OrderData {
+    pub(crate) fn new(id: ExternalTransactionId, standing: Standing) -> Self {
+        Self {
+            external_transaction_id: id.into(),
+            payment_status: standing.status.code(),
+            reference_number: standing.reference_number.into(),
+            amount: standing.amount.get(),
+        }
+    }
+}
+
 impl From<Order> for OrderData {
     fn from(order: Order) -> Self {
-        Self {
-            external_transaction_id: order.external_transaction_id.as_str().to_owned(),
-            payment_status: order.status.code(),
-            reference_number: order.reference_number.as_str().to_owned(),
-            amount: order.terms.amount.get(),
-        }
+        let Order { reference_number, status, terms, .. } = order;
+        let standing = Standing { reference_number, status, amount: terms.amount };
+        Self::new(order.external_transaction_id, standing)
     }
 }

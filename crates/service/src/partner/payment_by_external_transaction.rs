@@ -37,8 +37,8 @@ pub(super) async fn payment_by_external_transaction(
     let (uuid, id) = parse(&query.unwrap_or_default())?;
     app.limits.order_query(caller.partner.id, &id)?;
     let application = caller.application(&app, &uuid).await?;
-    let order = app.store.order_by_external_id(application.id, id).await?;
-    Ok(Reply::ok(order.ok_or(ApiError::OrderNotFound)?.into()))
+    let standing = app.store.standing(application.id, &id).await?;
+    Ok(Reply::ok(OrderData::new(id, standing.ok_or(ApiError::OrderNotFound)?)))
 }
 
 /// Every 422 of this call is born here; an id that cannot exist is simply not found.

@@ -76,9 +76,11 @@ pub(super) async fn simulate(
 ) -> Result<Reply<OrderData>, ApiError> {
     let (uuid, id, outcome) = parse(body)?;
     let application = caller.application(&app, &uuid).await?;
-    let order = app.store.order_by_external_id(application.id, id.clone()).await?;
+    let standing = app.store.standing(application.id, &id).await?;
+    let reference = standing.ok_or(ApiError::OrderNotFound)?.reference_number;
+    let order = app.store.order_by_reference(&reference).await?;
     act(&app, order.ok_or(ApiError::OrderNotFound)?, outcome, exchange.request_id).await?;
-    let order = app.store.order_by_external_id(application.id, id).await?;
+    let order = app.store.order_by_reference(&reference).await?;
     Ok(Reply::ok(order.ok_or(ApiError::OrderNotFound)?.into()))
 }
 

@@ -33,7 +33,7 @@ use tokio::time::Instant;
 
 use crate::domain::{
     About, ApplicationId, AttemptId, CancelReason, Change, Dossier, Environment,
-    ExternalTransactionId, NewOrder, Order, ReferenceNumber, Stamp, Step,
+    ExternalTransactionId, NewOrder, Order, ReferenceNumber, Stamp, Standing, Step,
 };
 use crate::faults::OnPurpose;
 pub use audit::{AuditEntry, AuditFilter, AuditSeal, change_text};
@@ -333,12 +333,13 @@ impl Store {
         engine!(self.create_order(order))
     }
 
-    pub async fn order_by_external_id(
+    /// How the order with this id of a merchant stands.
+    pub async fn standing(
         &self,
         application: ApplicationId,
-        id: ExternalTransactionId,
-    ) -> Result<Option<Order>> {
-        engine!(self.order_by_external_id(application, id))
+        id: &ExternalTransactionId,
+    ) -> Result<Option<Standing>> {
+        engine!(self.standing(application, id))
     }
 
     pub async fn order_by_reference(&self, reference: &ReferenceNumber) -> Result<Option<Order>> {

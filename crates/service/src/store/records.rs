@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::{Result, StoreError, time};
 use crate::domain::{
     AdditionalInfo, ApplicationId, ApplicationUuid, Author, Chaos, ClientId, ExternalTransactionId,
-    Kwanza, Label, Order, PartnerId, PayerId, Quantity, ReferenceNumber, Status, Terms,
+    Kwanza, Label, Order, PartnerId, PayerId, Quantity, ReferenceNumber, Standing, Status, Terms,
 };
 
 /// What became of an insert.
@@ -211,6 +211,16 @@ impl OrderRow {
 
 pub(super) fn read_reference(text: &str) -> Result<ReferenceNumber> {
     ReferenceNumber::parse(text).map_err(|_| StoreError::Corrupt(format!("reference {text}")))
+}
+
+pub(super) fn read_standing(reference: &str, status: &str, amount: i64) -> Result<Standing> {
+    let amount =
+        Kwanza::parse(amount).map_err(|_| StoreError::Corrupt(format!("amount of {reference}")))?;
+    Ok(Standing {
+        reference_number: read_reference(reference)?,
+        status: read_status(status)?,
+        amount,
+    })
 }
 
 pub(super) fn read_status(code: &str) -> Result<Status> {

@@ -91,7 +91,8 @@ async fn a_replay_after_payment_tells_the_current_state(database: TestDatabase) 
     let application = store.directory().await.unwrap().applications[0].id;
     assert_ne!(application, ApplicationId(0));
     let id = ExternalTransactionId::parse("order_1").unwrap();
-    let order = store.order_by_external_id(application, id).await.unwrap().unwrap();
+    let reference = store.standing(application, &id).await.unwrap().unwrap().reference_number;
+    let order = store.order_by_reference(&reference).await.unwrap().unwrap();
     store.commit(confirm(&order)).await.unwrap();
     let again = service.create(&token, &service.order("order_1")).await.json();
     assert_eq!(again["data"]["paymentStatus"], "CON");

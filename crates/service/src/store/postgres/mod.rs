@@ -56,7 +56,7 @@ pub(super) struct Postgres {
     feeders: Semaphore,
     creates: Batched<orders::CreateOrders>,
     settlements: Batched<settling::Settlements>,
-    lookups: Batched<orders::Lookups>,
+    standings: Batched<orders::Standings>,
     dossiers: Batched<dossiers::Dossiers>,
     deadlines: Batched<deadlines::Deadlines>,
 }
@@ -70,7 +70,7 @@ impl Postgres {
         Ok(Self {
             creates: Batched::spawn(&pool, WRITERS, options.batch_max, size),
             settlements: Batched::spawn(&pool, WRITERS, options.batch_max, size),
-            lookups: Batched::spawn(&pool, READERS, options.batch_max, &noop),
+            standings: Batched::spawn(&pool, READERS, options.batch_max, &noop),
             dossiers: Batched::spawn(&pool, READERS, options.batch_max, &noop),
             deadlines: Batched::spawn(&pool, DEADLINE_WRITERS, options.batch_max, size),
             pool,

@@ -8,9 +8,11 @@ use tokio_postgres::Row;
 use super::batch::{Batch, column};
 use super::outbox::insert_events;
 use super::{Fault, Postgres};
-use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber};
+use crate::domain::{
+    ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Standing,
+};
 use crate::store::portable::{Statement, values};
-use crate::store::records::{ORDER_COLUMNS, OrderRow};
+use crate::store::records::{ORDER_COLUMNS, OrderRow, read_standing};
 use crate::store::{Created, Result};
 
 impl Postgres {
@@ -18,12 +20,12 @@ impl Postgres {
         self.creates.run(order).await?
     }
 
-    pub(in crate::store) async fn order_by_external_id(
+    pub(in crate::store) async fn standing(
         &self,
         application: ApplicationId,
-        id: ExternalTransactionId,
-    ) -> Result<Option<Order>> {
-        self.lookups.run((application, id)).await?
+        id: &ExternalTransactionId,
+    ) -> Result<Option<Standing>> {
+        self.standings.run((application, id.clone())).await?
     }
 
     pub(in crate::store) async fn order_by_reference(
@@ -74,10 +76,7 @@ impl Batch for CreateOrders {
         if added == orders.len() as u64 {
             return Ok(orders.iter().map(|order| Ok(Created::New(order.clone().into()))).collect());
         }
-        let ids: Vec<_> =
-            orders.iter().map(|o| (o.application, o.external_transaction_id.clone())).collect();
-        let stored = Lookups::run(db, &ids).await?;
-        Ok(orders.iter().zip(stored).map(created).collect())
+        created(db, orders).await
     }
 }
 
@@ -123,42 +122,67 @@ async fn insert_orders(
 }
 
 /// The row that has the id now says whose insert it was: the reference is ours, or somebody's.
-fn created((order, stored): (&NewOrder, Result<Option<Order>>)) -> Result<Created> {
-    Ok(match stored? {
-        Some(stored) if stored.reference_number == order.reference_number => Created::New(stored),
-        Some(stored) => Created::Existing(stored),
-        None => Created::ReferenceTaken,
-    })
+async fn created(
+    db: &Client,
+    orders: &[NewOrder],
+) -> std::result::Result<Vec<Result<Created>>, Fault> {
+    let sql = format!(
+        "select {ORDER_COLUMNS} from orders
+         join unnest($1::bigint[], $2::text[]) as t (a, x)
+           on application_id = a and external_transaction_id = x"
+    );
+    let rows = db
+        .query(
+            &db.prepare_cached(&sql).await?,
+            &[
+                &column(orders, |o| o.application.0),
+                &column(orders, |o| o.external_transaction_id.as_str()),
+            ],
+        )
+        .await?;
+    let stored: HashMap<(i64, &str), &Row> =
+        rows.iter().map(|row| ((row.get(1), row.get(2)), row)).collect();
+    // An id may come twice in a batch, so rows are lent, not given away.
+    let created = |order: &NewOrder| {
+        let row = stored.get(&(order.application.0, order.external_transaction_id.as_str()));
+        Ok(match row.map(|row| order_row(row).read()).transpose()? {
+            Some(stored) if stored.reference_number == order.reference_number => {
+                Created::New(stored)
+            }
+            Some(stored) => Created::Existing(stored),
+            None => Created::ReferenceTaken,
+        })
+    };
+    Ok(orders.iter().map(created).collect())
 }
 
-pub(super) struct Lookups;
+pub(super) struct Standings;
 
-impl Batch for Lookups {
+impl Batch for Standings {
     type Item = (ApplicationId, ExternalTransactionId);
-    type Answer = Result<Option<Order>>;
+    type Answer = Result<Option<Standing>>;
 
     async fn run(
         db: &mut Client,
         ids: &[Self::Item],
     ) -> std::result::Result<Vec<Self::Answer>, Fault> {
+        // By the place of each in the batch: no id has to come back.
         let select = db
-            .prepare_cached(&format!(
-                "select {ORDER_COLUMNS} from orders
-                 join unnest($1::bigint[], $2::text[]) as t (a, x)
-                   on application_id = a and external_transaction_id = x"
-            ))
+            .prepare_cached(
+                "select place, reference_number, status, amount
+                 from unnest($1::bigint[], $2::text[]) with ordinality as t (a, x, place)
+                 join orders on application_id = a and external_transaction_id = x",
+            )
             .await?;
         let rows = db
             .query(&select, &[&column(ids, |id| id.0.0), &column(ids, |id| id.1.as_str())])
             .await?;
-        let found: HashMap<(i64, &str), &Row> =
-            rows.iter().map(|row| ((row.get(1), row.get(2)), row)).collect();
-        // An id may be asked for twice in a batch, so rows are lent, not given away.
-        let answer = |id: &Self::Item| {
-            let row = found.get(&(id.0.0, id.1.as_str()));
-            row.map(|row| order_row(row).read()).transpose()
-        };
-        Ok(ids.iter().map(answer).collect())
+        let mut answers: Vec<_> = ids.iter().map(|_| Ok(None)).collect();
+        for row in rows {
+            let place = row.get::<_, i64>(0).unsigned_abs() as usize;
+            answers[place - 1] = read_standing(row.get(1), row.get(2), row.get(3)).map(Some);
+        }
+        Ok(answers)
     }
 }
 

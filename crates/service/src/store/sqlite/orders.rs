@@ -7,22 +7,29 @@ use rusqlite::{Connection, Row, params};
 use super::order_ids::{IdKey, OrderIds};
 use super::outbox::insert_event;
 use super::{Sqlite, execute, row};
-use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber};
-use crate::store::records::{ORDER_COLUMNS, OrderRow};
+use crate::domain::{
+    ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Standing,
+};
+use crate::store::records::{ORDER_COLUMNS, OrderRow, read_standing};
 use crate::store::{Created, Result};
 
 static BY_REFERENCE: LazyLock<String> =
     LazyLock::new(|| format!("select {ORDER_COLUMNS} from orders where reference_number = ?1"));
 
-/// The id itself is compared as well: a hash led there, and perhaps a transaction that was taken back.
-static BY_EXTERNAL_ID: LazyLock<String> = LazyLock::new(|| {
+static BY_NUMBER: LazyLock<String> = LazyLock::new(|| {
     format!(
         "select {ORDER_COLUMNS} from orders
-         where id = coalesce(?1, (select order_id from order_ids
-                 where id_hash = ?2 and application_id = ?3))
-             and application_id = ?3 and external_transaction_id = ?4"
+         where id = ?1 and application_id = ?2 and external_transaction_id = ?3"
     )
 });
+
+/// Short, because they are looked up by their text. The id itself is compared as well: a hash led there, and
+/// perhaps a transaction that was taken back.
+const STANDING: &str = "select reference_number, status, amount from orders
+    where id = ?1 and application_id = ?2 and external_transaction_id = ?3";
+const STANDING_BY_HASH: &str = "select reference_number, status, amount from orders
+    where id = (select order_id from order_ids where id_hash = ?1 and application_id = ?2)
+        and application_id = ?2 and external_transaction_id = ?3";
 
 impl Sqlite {
     pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {
@@ -44,15 +51,14 @@ impl Sqlite {
         })
     }
 
-    pub(in crate::store) async fn order_by_external_id(
+    pub(in crate::store) async fn standing(
         &self,
         application: ApplicationId,
-        id: ExternalTransactionId,
-    ) -> Result<Option<Order>> {
+        id: &ExternalTransactionId,
+    ) -> Result<Option<Standing>> {
         let key = IdKey::new(application, id.as_str());
-        self.lookups.run(|db| {
-            self.order_ids.look_up(db, &key, |number| order_by_external_id(db, number, &key, &id))
-        })
+        self.lookups
+            .run(|db| self.order_ids.look_up(db, &key, |number| standing(db, number, &key, id)))
     }
 
     /// Orders of any application with this id of a merchant.
@@ -88,9 +94,10 @@ enum Inserted {
 }
 
 fn create_order(db: &Connection, ids: &OrderIds, order: &NewOrder, key: IdKey) -> Result<Inserted> {
-    if let number @ Some(_) = ids.find(db, &key)? {
-        let id = &order.external_transaction_id;
-        return order_by_external_id(db, number, &key, id).map(Inserted::Not);
+    if let Some(number) = ids.find(db, &key)? {
+        let given = params![number, key.application, order.external_transaction_id.as_str()];
+        let existing = row(db, &BY_NUMBER, given, order_row)?.map(OrderRow::read).transpose();
+        return existing.map(Inserted::Not);
     }
     let added = execute(
         db,
@@ -122,14 +129,21 @@ fn create_order(db: &Connection, ids: &OrderIds, order: &NewOrder, key: IdKey) -
     Ok(Inserted::New)
 }
 
-fn order_by_external_id(
+fn standing(
     db: &Connection,
     number: Option<i64>,
     key: &IdKey,
     id: &ExternalTransactionId,
-) -> Result<Option<Order>> {
-    let given = params![number, key.hash, key.application, id.as_str()];
-    row(db, &BY_EXTERNAL_ID, given, order_row)?.map(OrderRow::read).transpose()
+) -> Result<Option<Standing>> {
+    let read = |row: &Row<'_>| {
+        let (reference, status) = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
+        Ok(read_standing(reference, status, row.get(2)?))
+    };
+    let found = match number {
+        Some(number) => row(db, STANDING, params![number, key.application, id.as_str()], read),
+        None => row(db, STANDING_BY_HASH, params![key.hash, key.application, id.as_str()], read),
+    };
+    found?.transpose()
 }
 
 pub(super) fn order_row(row: &Row<'_>) -> rusqlite::Result<OrderRow> {
