@@ -23,8 +23,10 @@ mod output;
 mod partner;
 mod rail;
 mod reencode;
+mod rekey;
 mod restore;
 mod sandbox;
+mod secrets;
 mod seed;
 mod serve;
 mod settings;
@@ -109,6 +111,8 @@ enum Command {
     Restore(restore::Args),
     /// Print a new master key, or a secret for a rail
     Keygen(keygen::Args),
+    /// Seal every stored secret with the present master key, so that the one before can go
+    Rekey(rekey::Args),
     /// Print what a shell needs to fill in arguments
     Completions(completions::CompletionsArgs),
     /// Write the manual pages
@@ -156,6 +160,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Backup(args) => backup::run(args).await,
         Command::Restore(args) => restore::run(&args),
         Command::Keygen(args) => keygen::run(&args),
+        Command::Rekey(args) => rekey::run(args).await,
         Command::Completions(args) => completions::completions(&args, Cli::command()),
         Command::Man(args) => completions::man(&args, Cli::command()),
     };

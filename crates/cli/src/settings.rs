@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use ipnet::IpNet;
-use secrecy::SecretString;
 use serde::Deserialize;
 use svc_service::app::App;
 use svc_service::config::{Config, Labels, Limits, RailConfig, TlsFiles, WebhookConfig};
@@ -15,6 +14,10 @@ use svc_service::store::{Database, Options, Store};
 use url::Url;
 
 use crate::output;
+use crate::secrets::{
+    DATABASE_FILE, MASTER_KEY, MASTER_KEY_FILE, OTHER_MASTER_KEY, OTHER_MASTER_KEY_FILE,
+    master_key, named, read_secret,
+};
 
 const DATABASE_DEFAULT: &str = "sqlite:svc.db";
 const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
@@ -146,6 +149,9 @@ struct File {
     commit_batch_max: Option<usize>,
     master_key: Option<String>,
     master_key_file: Option<PathBuf>,
+    /// Another that is understood as well, while one takes over from the other.
+    other_master_key: Option<String>,
+    other_master_key_file: Option<PathBuf>,
     token_failures_per_minute: Option<u32>,
     address_failures_per_minute: Option<u32>,
     partner_requests_per_second: Option<u32>,
@@ -170,6 +176,7 @@ impl File {
         let own = [
             &mut self.database_file,
             &mut self.master_key_file,
+            &mut self.other_master_key_file,
             &mut self.tls_cert,
             &mut self.tls_key,
             &mut self.webhook_ca,
@@ -192,11 +199,7 @@ struct RailTable {
     secret_file: Option<PathBuf>,
 }
 
-/// Variables that hold secrets, or name files that do; they are no flags, which anyone can list.
-const MASTER_KEY: &str = "SVC_SERVER_MASTER_KEY";
-const MASTER_KEY_FILE: &str = "SVC_SERVER_MASTER_KEY_FILE";
 const DATABASE: &str = "SVC_SERVER_DATABASE";
-const DATABASE_FILE: &str = "SVC_SERVER_DATABASE_FILE";
 
 /// Where the data is and how to serve it.
 pub(crate) struct Settings {
@@ -261,7 +264,16 @@ impl ServiceArgs {
             webhooks: webhooks(self, &file),
             labels: labels(self, &file),
             rails: file.rails.iter().map(rail).collect::<anyhow::Result<_>>()?,
-            master_key: master_key(&file)?,
+            master_key: master_key(
+                MASTER_KEY,
+                named(MASTER_KEY_FILE, &file.master_key_file),
+                &file.master_key,
+            )?,
+            other_master_key: master_key(
+                OTHER_MASTER_KEY,
+                named(OTHER_MASTER_KEY_FILE, &file.other_master_key_file),
+                &file.other_master_key,
+            )?,
             limits: limits(self, &file)?,
             commit_batch_max: within(
                 "commit_batch_max",
@@ -286,8 +298,13 @@ fn secret_files(settings: Option<&Path>, file: &File) -> Vec<PathBuf> {
     let with_password = file.database.as_deref().is_some_and(|url| url.contains('@'));
     let holds_secrets = with_password
         || file.master_key.is_some()
+        || file.other_master_key.is_some()
         || file.rails.iter().any(|rail| rail.secret.is_some());
-    let named = [database_file(file), master_key_file(file)];
+    let named = [
+        named(DATABASE_FILE, &file.database_file),
+        named(MASTER_KEY_FILE, &file.master_key_file),
+        named(OTHER_MASTER_KEY_FILE, &file.other_master_key_file),
+    ];
     let of_rails = file.rails.iter().filter_map(|rail| rail.secret_file.clone());
     let settings = settings.filter(|_| holds_secrets).map(Path::to_path_buf);
     settings.into_iter().chain(named.into_iter().flatten()).chain(of_rails).collect()
@@ -299,7 +316,8 @@ pub(crate) fn refuse_unknown_variables() -> anyhow::Result<()> {
     let command = ServiceArgs::augment_args(Command::new("svc"));
     let mut known: Vec<_> =
         command.get_arguments().filter_map(|argument| argument.get_env()?.to_str()).collect();
-    known.extend([MASTER_KEY, MASTER_KEY_FILE, DATABASE_FILE, crate::log::VARIABLE]);
+    known.extend([MASTER_KEY, MASTER_KEY_FILE, OTHER_MASTER_KEY, OTHER_MASTER_KEY_FILE]);
+    known.extend([DATABASE_FILE, crate::log::VARIABLE]);
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("SVC_SERVER_") && !known.contains(&&*name) {
@@ -322,16 +340,8 @@ fn read_file(path: Option<&Path>) -> anyhow::Result<File> {
     Ok(file.beside(path))
 }
 
-fn database_file(file: &File) -> Option<PathBuf> {
-    std::env::var_os(DATABASE_FILE).map(PathBuf::from).or(file.database_file.clone())
-}
-
-fn master_key_file(file: &File) -> Option<PathBuf> {
-    std::env::var_os(MASTER_KEY_FILE).map(PathBuf::from).or(file.master_key_file.clone())
-}
-
 fn database(args: &DataArgs, file: &File) -> anyhow::Result<Database> {
-    let text = match (&args.database, database_file(file), &file.database) {
+    let text = match (&args.database, named(DATABASE_FILE, &file.database_file), &file.database) {
         (Some(given), _, _) => {
             tell_open_password(given);
             given.clone()
@@ -355,22 +365,6 @@ fn tell_open_password(given: &str) {
              name it in {DATABASE_FILE}."
         ));
     }
-}
-
-fn master_key(file: &File) -> anyhow::Result<Option<SecretString>> {
-    let from_variable = std::env::var(MASTER_KEY).ok();
-    let key = match (from_variable, master_key_file(file), &file.master_key) {
-        (Some(key), _, _) => Some(key),
-        (None, Some(path), _) => Some(read_secret(&path)?),
-        (None, None, key) => key.clone(),
-    };
-    Ok(key.map(SecretString::from))
-}
-
-fn read_secret(path: &Path) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the secret file {}", path.display()))?;
-    Ok(text.trim().to_owned())
 }
 
 fn tls(args: &ServiceArgs, file: &File) -> anyhow::Result<Option<TlsFiles>> {

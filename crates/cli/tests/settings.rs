@@ -188,6 +188,39 @@ fn another_master_key_is_refused_by_the_service_and_the_commands() {
 }
 
 #[test]
+fn a_master_key_takes_over_as_an_operator_goes_through_it() {
+    let place = Place::sqlite();
+    let key = || run(&mut svc(&["keygen"])).stdout.trim().to_owned();
+    let (old, new) = (key(), key());
+    let command = |arguments: &[&str], key: &str, other: Option<&str>| {
+        let mut command = svc(arguments);
+        command.args(["--database", &place.database]).env("SVC_SERVER_MASTER_KEY", key);
+        command.envs(other.map(|other| ("SVC_SERVER_OTHER_MASTER_KEY", other)));
+        command
+    };
+    let told = |arguments: &[&str], key: &str, other| run(&mut command(arguments, key, other));
+    let serve = ["serve", "--json", "--listen", "127.0.0.1:0"];
+    let credentials = told(&["partner", "create", "Loja", "--json"], &old, None).json();
+
+    told(&["rekey"], &old, None).refused("SVC_SERVER_OTHER_MASTER_KEY_FILE");
+    told(&["rekey"], &new, Some(&old)).refused("restart the service with both master keys");
+    let service = Service::start(&mut command(&serve, &new, Some(&old)));
+    assert!(told(&["doctor"], &new, Some(&old)).stdout.contains("run svc rekey"));
+    let done = told(&["rekey"], &new, Some(&old));
+    assert!(done.stdout.contains("Sealed anew: 1 webhook secrets"), "{done:?}");
+    assert!(told(&["doctor"], &new, Some(&old)).stdout.contains("take it out of the settings"));
+    assert_eq!(service.stop().code, Some(0));
+
+    let service = Service::start(&mut command(&serve, &new, None));
+    let merchant = Merchant::new(service.base_url(), &credentials);
+    reference(&merchant.create(&merchant.token(), "order-1").expect("the server answers"));
+    let verified = told(&["audit", "verify"], &new, None);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    assert_eq!(service.stop().code, Some(0));
+    told(&["rekey"], &old, None).refused("another master key");
+}
+
+#[test]
 fn tokens_of_another_service_open_nothing() {
     let (here, there) = (Place::sqlite(), Place::sqlite());
     let (service, other) = (here.serve(), there.serve());

@@ -91,7 +91,7 @@ pub async fn seal_up_to(app: &App, last_id: i64) -> Result<(), StoreError> {
             mac: Vec::new(),
             at: app.clock.now(),
         };
-        seal.mac = mac(app, head.as_ref(), &seal, &rows);
+        seal.mac = app.keys.seal_history(&told(head.as_ref(), &seal, &rows));
         if !app.store.add_seal(seal).await? {
             // Another node was quicker, and goes on.
             return Ok(());
@@ -164,7 +164,8 @@ async fn check(
     let (intact, found) = match app.store.audit_rows(after, seal.last_id, 2 * ROWS_MAX).await {
         Ok(rows) => {
             let found = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-            (mac(app, before, seal, &rows) == seal.mac && found == seal.covered, found)
+            let told = told(before, seal, &rows);
+            (app.keys.is_history(seal.id, &told, &seal.mac) && found == seal.covered, found)
         }
         // A row that cannot even be read is not as it was.
         Err(StoreError::Corrupt(_)) => {
@@ -188,8 +189,8 @@ async fn check(
     Ok(())
 }
 
-/// The seal's own number, reach and time are part of it, so that no seal stands in for another.
-fn mac(app: &App, before: Option<&AuditSeal>, seal: &AuditSeal, rows: &[AuditEntry]) -> Vec<u8> {
+/// What a seal is made of. Its own number, reach and time are part of it, so that none stands in for another.
+fn told(before: Option<&AuditSeal>, seal: &AuditSeal, rows: &[AuditEntry]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(64 + rows.len() * 200);
     field(&mut bytes, Some(before.map_or(&[][..], |seal| &seal.mac)));
     for number in [seal.id, seal.last_id, seal.covered, seal.at.as_millisecond()] {
@@ -211,7 +212,7 @@ fn mac(app: &App, before: Option<&AuditSeal>, seal: &AuditSeal, rows: &[AuditEnt
             field(&mut bytes, text.map(|text| text.as_bytes()));
         }
     }
-    app.keys.seal_history(&bytes)
+    bytes
 }
 
 /// With its length before it, so that no text can pass into the next; nothing is not the empty text.

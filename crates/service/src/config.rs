@@ -27,6 +27,8 @@ pub struct Config {
     pub labels: Labels,
     /// 32 bytes in base64; the sandbox makes its own when there is none.
     pub master_key: Option<SecretString>,
+    /// Another that is understood as well, while one takes over from the other.
+    pub other_master_key: Option<SecretString>,
     pub limits: Limits,
     /// Most writes in one commit; 1 switches group commit off, for comparison.
     pub commit_batch_max: usize,
@@ -177,6 +179,7 @@ impl Config {
             rails: Vec::new(),
             labels: Labels::default(),
             master_key: None,
+            other_master_key: None,
             limits: Limits::default(),
             commit_batch_max: Self::COMMIT_BATCH_MAX,
             create_database: true,

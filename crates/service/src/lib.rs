@@ -17,6 +17,7 @@ pub mod orders;
 mod partner;
 mod rail_notices;
 pub mod rails;
+pub mod rekey;
 mod sandbox;
 mod sdk;
 pub mod server;

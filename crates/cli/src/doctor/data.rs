@@ -126,14 +126,28 @@ fn master_key(config: &Config, looked: &Inspection, environment: Environment) ->
             ),
         };
     };
-    match (Keys::derive(key), &looked.master_key_id) {
+    let keys = Keys::derive(key).and_then(|keys| match &config.other_master_key {
+        Some(other) => keys.beside(other),
+        None => Ok(keys),
+    });
+    match (keys, &looked.master_key_id) {
         (Err(fault), _) => Check::failed("master key", fault.to_string(), "give the right file"),
+        (Ok(keys), Some(id)) if keys.other_id().as_ref() == Some(id) => Check::warning(
+            "master key",
+            "has not taken over from the other one yet",
+            "once every node was started with both, run svc rekey",
+        ),
+        (Ok(keys), Some(id)) if keys.id() == *id && keys.other_id().is_some() => Check::warning(
+            "master key",
+            "another one is given beside it",
+            "when svc rekey has run, take it out of the settings and restart",
+        ),
         (Ok(keys), Some(id)) if keys.id() == *id => {
-            Check::ok("master key", "is the one this database was made with")
+            Check::ok("master key", "is the one this database goes by")
         }
         (Ok(_), Some(_)) => Check::failed(
             "master key",
-            "this database was made with another one",
+            "this database goes by another one",
             "give the service that one: no stored secret can be used without it",
         ),
         (Ok(_), None) => Check::ok("master key", "well formed; the database has met none yet"),

@@ -35,7 +35,7 @@ use crate::domain::{Environment, UrlRules};
 use crate::keys::{KEY_BYTES, KeyError, Keys, master_key_from};
 use crate::rails::{Rails, RailsError};
 use crate::store::{Database, Options, Store, StoreError};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 use tokio_util::task::TaskTracker;
 
 #[derive(Clone)]
@@ -83,7 +83,7 @@ pub enum StartError {
     Key(#[from] KeyError),
     #[error(transparent)]
     Rails(#[from] RailsError),
-    #[error("this database was made with another master key; give the service that one")]
+    #[error("this database goes by another master key; give the service that one")]
     OtherMasterKey,
 }
 
@@ -107,7 +107,7 @@ impl App {
         let store = Store::open(database, options).await?;
         let environment = store.environment();
         let random = Random::system();
-        let keys = keys(&store, config.master_key.as_ref(), &random).await?;
+        let keys = keys(&store, &config, &random).await?;
         let directory = DirectoryCache::load(&store).await?;
         // A sandbox that was moved into the future stays there when it starts again.
         clock.be_ahead_by(store.clock_ahead().await?);
@@ -137,12 +137,8 @@ impl App {
 
 /// The configured key, or in a sandbox the one its database keeps: nothing there is worth more
 /// than starting without ceremony.
-async fn keys(
-    store: &Store,
-    configured: Option<&SecretString>,
-    random: &Random,
-) -> Result<Keys, StartError> {
-    let master = match (configured, store.environment()) {
+async fn keys(store: &Store, config: &Config, random: &Random) -> Result<Keys, StartError> {
+    let master = match (&config.master_key, store.environment()) {
         (Some(key), _) => key.clone(),
         (None, Environment::Production) => return Err(ConfigError::MasterKey.into()),
         (None, Environment::Sandbox) => {
@@ -150,10 +146,14 @@ async fn keys(
             store.setting_or_insert("sandbox_master_key", fresh.expose_secret()).await?.into()
         }
     };
-    let keys = Keys::derive(&master)?;
-    // Hashes and seals of one key mean nothing to another: refuse instead of answering 401 for ever.
-    if store.setting_or_insert("master_key_id", &keys.id()).await? != keys.id() {
-        return Err(StartError::OtherMasterKey);
+    let mut keys = Keys::derive(&master)?;
+    if let Some(other) = &config.other_master_key {
+        keys = keys.beside(other)?;
     }
-    Ok(keys)
+    // Hashes and seals of one key mean nothing to another: refuse instead of answering 401 for ever.
+    let id = store.master_key_id_or_insert(&keys.id()).await?;
+    keys.inherit(&id, store.kept_keys().await?.as_deref()).map_err(|fault| match fault {
+        KeyError::OtherKey => StartError::OtherMasterKey,
+        KeyError::NotAKey | KeyError::Changed => fault.into(),
+    })
 }

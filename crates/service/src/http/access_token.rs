@@ -40,7 +40,8 @@ impl<'a> AccessTokens<'a> {
         };
         let mut header = Header::new(Algorithm::HS256);
         header.kid = Some(self.0.keys.id());
-        let key = EncodingKey::from_secret(self.0.keys.token_key());
+        let key = self.0.keys.token_keys().next().expect("there is a current one");
+        let key = EncodingKey::from_secret(key);
         jsonwebtoken::encode(&header, &claims, &key).expect("claims of strings and integers encode")
     }
 
@@ -59,8 +60,11 @@ impl<'a> AccessTokens<'a> {
         validation.set_audience(&[self.0.environment.as_str()]);
         validation.set_required_spec_claims(&["exp", "aud", "sub"]);
         validation.validate_exp = false;
-        let key = DecodingKey::from_secret(self.0.keys.token_key());
-        let claims = jsonwebtoken::decode::<Claims>(token, &key, &validation).ok()?.claims;
+        let read = |key: &[u8]| {
+            let key = DecodingKey::from_secret(key);
+            jsonwebtoken::decode::<Claims>(token, &key, &validation).ok()
+        };
+        let claims = self.0.keys.token_keys().find_map(read)?.claims;
         let client_id = ClientId::parse(claims.sub).ok()?;
         Some(Token { client_id, epoch: claims.epoch, expires_at_s: claims.exp })
     }

@@ -19,6 +19,7 @@ mod postgres;
 mod queues;
 mod reconciling;
 mod records;
+mod rekeying;
 mod request_log;
 mod sqlite;
 mod visits;
@@ -57,6 +58,7 @@ pub use records::{
     PendingEvent, PreviousWebhookSecret, Rotation, WebhookRotation,
 };
 
+pub use rekeying::{SealedIn, SealedRow};
 pub use request_log::LoggedRequest;
 pub use visits::CheckoutVisit;
 

@@ -88,6 +88,11 @@ impl Cells {
         self.0.next().unwrap_or(Value::Null)
     }
 
+    /// Whatever it is, to be given back.
+    pub(super) fn any(&mut self) -> Value {
+        self.next()
+    }
+
     pub(super) fn integer(&mut self) -> Result<i64> {
         self.maybe_integer()?.ok_or_else(|| unexpected("nothing where a number should be"))
     }

@@ -14,6 +14,7 @@ mod outbox;
 mod paying;
 mod payment_by_external_transaction;
 mod races;
+mod rekey;
 mod sandbox;
 mod sdk;
 mod simulate;

@@ -9,7 +9,7 @@ use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
-use svc_service::app::{App, Clock};
+use svc_service::app::{App, Clock, StartError};
 use svc_service::config::Config;
 use svc_service::credentials::{self, Issued};
 use svc_service::domain::Environment;
@@ -80,7 +80,21 @@ impl TestService {
 
     /// A second service on the same database. On SQLite only tests do that.
     pub(crate) async fn another_node(&self) -> Self {
-        Self::start_on(self.database.clone(), Clock::system(), |_| {}).await
+        self.another_node_with(|_| {}).await
+    }
+
+    pub(crate) async fn another_node_with(&self, adjust: impl FnOnce(&mut Config)) -> Self {
+        Self::start_on(self.database.clone(), Clock::system(), adjust).await
+    }
+
+    /// The data of it as a command opens them.
+    pub(crate) async fn open_again(
+        &self,
+        adjust: impl FnOnce(&mut Config),
+    ) -> Result<App, StartError> {
+        let mut config = Config::sandbox(([127, 0, 0, 1], 0).into());
+        adjust(&mut config);
+        App::open(config, &self.database.database()).await
     }
 
     async fn start_on(
