@@ -181,7 +181,10 @@ impl File {
             &mut self.tls_key,
             &mut self.webhook_ca,
         ];
-        let of_rails = self.rails.iter_mut().map(|rail| &mut rail.secret_file);
+        let of_rails = self
+            .rails
+            .iter_mut()
+            .flat_map(|rail| [&mut rail.secret_file, &mut rail.other_secret_file]);
         for file in own.into_iter().chain(of_rails).flatten() {
             *file = folder.join(&*file);
         }
@@ -197,6 +200,8 @@ struct RailTable {
     url: String,
     secret: Option<String>,
     secret_file: Option<PathBuf>,
+    other_secret: Option<String>,
+    other_secret_file: Option<PathBuf>,
 }
 
 const DATABASE: &str = "SVC_SERVER_DATABASE";
@@ -299,15 +304,16 @@ fn secret_files(settings: Option<&Path>, file: &File) -> Vec<PathBuf> {
     let holds_secrets = with_password
         || file.master_key.is_some()
         || file.other_master_key.is_some()
-        || file.rails.iter().any(|rail| rail.secret.is_some());
+        || file.rails.iter().any(|rail| rail.secret.is_some() || rail.other_secret.is_some());
     let named = [
         named(DATABASE_FILE, &file.database_file),
         named(MASTER_KEY_FILE, &file.master_key_file),
         named(OTHER_MASTER_KEY_FILE, &file.other_master_key_file),
     ];
-    let of_rails = file.rails.iter().filter_map(|rail| rail.secret_file.clone());
+    let of_rails =
+        file.rails.iter().flat_map(|rail| [&rail.secret_file, &rail.other_secret_file]).flatten();
     let settings = settings.filter(|_| holds_secrets).map(Path::to_path_buf);
-    settings.into_iter().chain(named.into_iter().flatten()).chain(of_rails).collect()
+    settings.into_iter().chain(named.into_iter().flatten()).chain(of_rails.cloned()).collect()
 }
 
 /// Names every `SVC_SERVER_…` variable that means nothing to us.
@@ -399,7 +405,7 @@ fn labels(args: &ServiceArgs, file: &File) -> Labels {
 }
 
 fn rail(table: &RailTable) -> anyhow::Result<RailConfig> {
-    let RailTable { name, url, secret, secret_file } = table;
+    let RailTable { name, url, secret, secret_file, other_secret, other_secret_file } = table;
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() || !name.chars().all(plain) {
         bail!("the name of a rail is of lower-case letters, digits and hyphens, not {name:?}");
@@ -409,8 +415,18 @@ fn rail(table: &RailTable) -> anyhow::Result<RailConfig> {
         (None, Some(path)) => read_secret(path)?,
         _ => bail!("rail {name} needs either secret or secret_file"),
     };
+    let other_secret = match (other_secret, other_secret_file) {
+        (written, None) => written.clone(),
+        (None, Some(path)) => Some(read_secret(path)?),
+        _ => bail!("rail {name} has other_secret and other_secret_file; one of them is enough"),
+    };
     let url = web_address(url).map_err(|why| anyhow!("the URL of rail {name}: {why}"))?;
-    Ok(RailConfig { name: name.clone(), url, secret: secret.into() })
+    Ok(RailConfig {
+        name: name.clone(),
+        url,
+        secret: secret.into(),
+        other_secret: other_secret.map(Into::into),
+    })
 }
 
 /// More than any system opens.

@@ -66,6 +66,8 @@ pub struct RailConfig {
     pub url: Url,
     /// `whsec_…`, as in Standard Webhooks.
     pub secret: SecretString,
+    /// Another that the connector may have, while one takes over from the other.
+    pub other_secret: Option<SecretString>,
 }
 
 impl RailConfig {
@@ -251,7 +253,8 @@ mod tests {
         assert_eq!(refused(|c| c.public_url = None), ConfigError::PublicUrl);
         let with_rail = |url: &str| {
             let url = Url::parse(url).unwrap();
-            let rail = RailConfig { name: "acquirer".into(), url, secret: String::new().into() };
+            let secret = String::new().into();
+            let rail = RailConfig { name: "acquirer".into(), url, secret, other_secret: None };
             Config { rails: vec![rail], ..production() }.check(Environment::Production)
         };
         for elsewhere in ["http://10.0.0.7:9400", "http://rail.internal", "http://[2001:db8::1]/"] {

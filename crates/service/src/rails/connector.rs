@@ -13,7 +13,7 @@ use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
@@ -62,7 +62,8 @@ pub enum ConnectorError {
 pub struct Connector {
     name: String,
     url: Url,
-    secret: SecretString,
+    /// One, or two while one takes over from the other: calls are signed with both, notices with either.
+    secrets: Vec<SecretString>,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     capabilities: RwLock<Option<Arc<Capabilities>>>,
     /// No call of another node, or of an earlier life, has the same id.
@@ -76,8 +77,9 @@ pub struct Connector {
 impl Connector {
     /// `run` is of this node's present life.
     pub(super) fn new(config: &RailConfig, run: &str) -> Result<Self, ConnectorError> {
-        let probe = sign(config.secret.expose_secret(), "probe", Timestamp::UNIX_EPOCH, b"");
-        if probe.is_none() {
+        let secrets: Vec<_> =
+            std::iter::once(&config.secret).chain(&config.other_secret).cloned().collect();
+        if sign(&secrets, "probe", Timestamp::UNIX_EPOCH, b"").is_none() {
             return Err(ConnectorError::Secret(config.name.clone()));
         }
         let mut tcp = HttpConnector::new();
@@ -96,7 +98,7 @@ impl Connector {
         Ok(Self {
             name: config.name.clone(),
             url: config.url.clone(),
-            secret: config.secret.clone(),
+            secrets,
             client,
             capabilities: RwLock::new(None),
             run: run.to_owned(),
@@ -200,7 +202,7 @@ impl Connector {
         given: &Signature<'_>,
         raw: &[u8],
     ) -> Result<Option<Notice>, NotAuthentic> {
-        verify(self.secret.expose_secret(), given, raw)?;
+        verify(&self.secrets, given, raw)?;
         Ok(notice(&self.name, raw))
     }
 
@@ -247,7 +249,7 @@ impl Connector {
         let number = self.calls.fetch_add(1, Ordering::Relaxed);
         let id = format!("call_{}_{number}", self.run);
         let at = real_time();
-        let signature = sign(self.secret.expose_secret(), &id, at, &body).unwrap_or_default();
+        let signature = sign(&self.secrets, &id, at, &body).unwrap_or_default();
         Request::builder()
             .method(Method::POST)
             .uri(format!("{}/{path}", self.url.as_str().trim_end_matches('/')))
@@ -294,6 +296,7 @@ mod tests {
             name: "acquirer".into(),
             url: "http://127.0.0.1:9/".parse().unwrap(),
             secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".into(),
+            other_secret: None,
         };
         let connector = Connector::new(&config, "run").unwrap();
         let line = |held: &mut Vec<_>| match connector.line() {

@@ -4,6 +4,7 @@
 
 use hyper::header::{HeaderMap, HeaderValue};
 use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -329,17 +330,31 @@ impl<'a> Signature<'a> {
 #[error("the signature is missing or wrong")]
 pub struct NotAuthentic;
 
-pub(super) fn sign(secret: &str, id: &str, at: Timestamp, body: &[u8]) -> Option<String> {
-    sign_standard(secret, &EventId::restore(id.to_owned()), at, body)
+/// With each of the secrets; whoever knows one of them finds its signature.
+pub(super) fn sign(
+    secrets: &[SecretString],
+    id: &str,
+    at: Timestamp,
+    body: &[u8],
+) -> Option<String> {
+    let id = EventId::restore(id.to_owned());
+    let one = |secret: &SecretString| sign_standard(secret.expose_secret(), &id, at, body);
+    Some(secrets.iter().map(one).collect::<Option<Vec<_>>>()?.join(" "))
 }
 
 /// A repeated message is authentic too: it is told apart by the payment's id, not by its age.
-pub(super) fn verify(secret: &str, given: &Signature<'_>, body: &[u8]) -> Result<(), NotAuthentic> {
+pub(super) fn verify(
+    secrets: &[SecretString],
+    given: &Signature<'_>,
+    body: &[u8],
+) -> Result<(), NotAuthentic> {
     let at = given.timestamp.parse().ok().and_then(|s| Timestamp::from_second(s).ok());
-    let expected = at.and_then(|at| sign(secret, given.id, at, body)).ok_or(NotAuthentic)?;
-    let right = given.signature.split(' ').any(|one| {
-        aws_lc_rs::constant_time::verify_slices_are_equal(one.as_bytes(), expected.as_bytes())
-            .is_ok()
-    });
-    if right { Ok(()) } else { Err(NotAuthentic) }
+    let expected = at.and_then(|at| sign(secrets, given.id, at, body)).ok_or(NotAuthentic)?;
+    let is_right = |one: &str| {
+        expected.split(' ').any(|right| {
+            aws_lc_rs::constant_time::verify_slices_are_equal(one.as_bytes(), right.as_bytes())
+                .is_ok()
+        })
+    };
+    if given.signature.split(' ').any(is_right) { Ok(()) } else { Err(NotAuthentic) }
 }

@@ -2,6 +2,7 @@
 
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
+use svc_service::config::RailConfig;
 use svc_service::domain::PaymentAttempt;
 
 use super::Checkout;
@@ -9,6 +10,7 @@ use crate::support::*;
 
 on_both_engines! {
     h23_a_notice_without_or_with_a_wrong_signature_is_refused,
+    while_a_secret_takes_over_either_signs,
     h24_a_notice_sent_again_is_a_duplicate,
     h24_a_notice_of_another_amount_is_held,
     a_signed_notice_that_makes_no_sense_is_named_so,
@@ -16,9 +18,16 @@ on_both_engines! {
 
 /// A service with a connector, and an attempt that waits for its payer there.
 async fn waiting(database: TestDatabase) -> (Checkout, TestConnector, PaymentAttempt) {
+    waiting_for(database, TestConnector::config).await
+}
+
+async fn waiting_for(
+    database: TestDatabase,
+    configured: fn(&TestConnector) -> RailConfig,
+) -> (Checkout, TestConnector, PaymentAttempt) {
     let connector = TestConnector::start().await;
-    let checkout =
-        Checkout::start_with(database, |config| config.rails = vec![connector.config()]).await;
+    let rail = configured(&connector);
+    let checkout = Checkout::start_with(database, |config| config.rails = vec![rail]).await;
     TestConnector::asked_by(&checkout.service.app).await.unwrap();
     let session = checkout.session().await;
     let answer = checkout.pay(&session, "FPMCXEXPRSS", "&phone=923456789").await;
@@ -83,6 +92,20 @@ async fn h23_a_notice_without_or_with_a_wrong_signature_is_refused(database: Tes
     assert_eq!(checkout.snapshot().await, before);
     let answer = notify(&checkout, TestConnector::NAME, &right, &body).await;
     assert_eq!((answer.status, checkout.order().await.status.code()), (StatusCode::OK, "CON"));
+}
+
+/// The connector has one of them, then the other.
+async fn while_a_secret_takes_over_either_signs(database: TestDatabase) {
+    let (checkout, connector, attempt) =
+        waiting_for(database, TestConnector::config_taking_over).await;
+    assert_eq!(connector.refused(), 0);
+    let body = paid("p1", &attempt, &json!(15_000));
+    for (headers, outcome) in
+        [(connector.signed(&body), "applied"), (connector.signed_wrongly(&body), "duplicate")]
+    {
+        let answer = notify(&checkout, TestConnector::NAME, &headers, &body).await;
+        assert_eq!(answer.json()["data"]["outcome"], outcome, "{}", answer.text);
+    }
 }
 
 async fn h24_a_notice_sent_again_is_a_duplicate(database: TestDatabase) {

@@ -108,7 +108,14 @@ impl TestConnector {
             name: Self::NAME.to_owned(),
             url: format!("http://{}/contract", self.address).parse().unwrap(),
             secret: secret.to_owned().into(),
+            other_secret: None,
         }
+    }
+
+    /// As it is while another secret takes over from the connector's.
+    pub(crate) fn config_taking_over(&self) -> RailConfig {
+        let other_secret = Some(self.state.secret.clone().into());
+        RailConfig { other_secret, ..self.config_with_another_secret() }
     }
 
     /// From now on a call of this path is answered so.
