@@ -4,15 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder};
-use metrics_exporter_prometheus::{
-    Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
-};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
 
 use crate::domain::{Failure, Status};
 use crate::store::{Attention, Received};
 
 pub struct Metrics {
-    handle: PrometheusHandle,
+    recorder: PrometheusRecorder,
     routes: [RouteMetrics; ROUTES.len()],
     transitions: [Counter; 2],
     rail_notices: [Counter; Received::OUTCOMES.len()],
@@ -95,7 +93,6 @@ impl Metrics {
             recorder.register_counter(&key, &META)
         };
         Self {
-            handle: recorder.handle(),
             routes: ROUTES.map(|route| route_metrics(&recorder, route)),
             batch_size: histogram("svc_store_batch_size"),
             orders_created: counter("svc_orders_created_total"),
@@ -125,7 +122,14 @@ impl Metrics {
             webhook_first_attempt_lag: histogram("svc_webhook_first_attempt_lag_seconds"),
             webhooks_in_flight: gauge("svc_webhooks_in_flight"),
             webhook_breakers_open: gauge("svc_webhook_breakers_open"),
+            recorder,
         }
+    }
+
+    /// Whether this rail answers.
+    pub fn rail_up(&self, rail: &str) -> Gauge {
+        let key = Key::from_parts("svc_rail_up", vec![Label::new("rail", rail.to_owned())]);
+        self.recorder.register_gauge(&key, &META)
     }
 
     /// What the database says needs somebody.
@@ -178,12 +182,12 @@ impl Metrics {
     }
 
     pub fn render(&self) -> String {
-        self.handle.render()
+        self.recorder.handle().render()
     }
 
     /// Folds recorded samples into their buckets; without it they would pile up between scrapes.
     pub fn fold(&self) {
-        self.handle.run_upkeep();
+        self.recorder.handle().run_upkeep();
     }
 }
 
@@ -241,6 +245,7 @@ fn describe(recorder: &PrometheusRecorder) {
             "svc_clock_leap_seconds",
             "How far the machine's clock has leapt from the time that the service goes by.",
         ),
+        ("svc_rail_up", "1 if a connector answered when it was last asked what it can do, else 0."),
         ("svc_webhooks_in_flight", "Webhooks being sent."),
         ("svc_webhook_breakers_open", "Destinations that do not answer and only get probes."),
     ];

@@ -10,7 +10,6 @@ use axum::Router;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use tokio::time::MissedTickBehavior;
 
 use crate::app::App;
 use crate::http::{ApiError, Listener};
@@ -47,6 +46,8 @@ const CLOCK_PERIOD: Duration = Duration::from_millis(500);
 const ABSENCE: Duration = Duration::from_secs(60);
 /// How often connectors are asked what they can do.
 const RAILS_PERIOD: Duration = Duration::from_secs(30);
+/// The same of one that has not answered yet: it may be starting, as we are.
+const NEW_RAIL_PERIOD: Duration = Duration::from_secs(2);
 const FORGET_PERIOD: Duration = Duration::from_secs(60);
 /// How often what partners asked is written.
 const LOG_PERIOD: Duration = Duration::from_secs(1);
@@ -250,19 +251,20 @@ fn tell_leap(leap: SignedDuration) {
 /// What a connector can do now; the queue of one that keeps it is read from now on. Each has a task of
 /// its own, so that one that hangs keeps nobody waiting.
 async fn ask_rail(app: App, rail: Arc<Rail>) {
-    let mut period = tokio::time::interval(RAILS_PERIOD);
-    period.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        period.tick().await;
-        if let Rail::Connector(connector) = &*rail
-            && let Err(fault) = connector.refresh().await
-        {
-            tracing::warn!(rail = rail.name(), %fault, "a rail does not say what it can do");
+        if let Rail::Connector(connector) = &*rail {
+            let answered = connector.refresh().await;
+            app.metrics.rail_up(rail.name()).set(f64::from(u8::from(answered.is_ok())));
+            if let Err(fault) = answered {
+                tracing::warn!(rail = rail.name(), %fault, "a rail does not say what it can do");
+            }
         }
         if rail.capabilities().is_some_and(|can| can.has_queue)
             && let Err(fault) = app.store.open_queue(rail.name(), app.clock.now()).await
         {
             tracing::warn!(%fault, "the queue of a rail could not be noted");
         }
+        let known = rail.capabilities().is_some();
+        tokio::time::sleep(if known { RAILS_PERIOD } else { NEW_RAIL_PERIOD }).await;
     }
 }

@@ -11,6 +11,7 @@ use crate::support::*;
 on_both_engines! {
     a_method_hides_itself_for_amounts_it_does_not_take,
     a_connector_that_has_not_said_what_it_can_do_offers_nothing,
+    a_connector_that_starts_after_the_service_is_soon_known,
     a_connector_that_stops_answering_keeps_what_it_said,
     a_connector_with_another_secret_refuses_us,
     a_telephone_is_asked_so_often_and_no_more,
@@ -73,6 +74,24 @@ async fn a_connector_that_has_not_said_what_it_can_do_offers_nothing(database: T
     connector.offers(&json!([{ "code": "FPSOLPG" }]));
     TestConnector::asked_by(&paying.app).await.unwrap();
     assert!(!not_offered(&paying, "e", 15_000, &Choice::Code).await);
+}
+
+async fn a_connector_that_starts_after_the_service_is_soon_known(database: TestDatabase) {
+    let connector = TestConnector::start().await;
+    connector.will("capabilities", Reply::Status(503));
+    let rail = connector.config();
+    let service = TestService::start_with(database, |config| config.rails = vec![rail]).await;
+    connector.wait_for("capabilities", 1).await;
+    let says = async |up: &str| {
+        let line = format!("svc_rail_up{{rail=\"acquirer\"}} {up}\n");
+        service.get("/metrics").await.text.contains(&line)
+    };
+    assert!(says("0").await);
+    connector.can(&json!({}));
+    while !says("1").await {
+        // Far sooner than a rail is asked that is known.
+        assert!(connector.calls("capabilities").len() < 5, "it was heard and is not known");
+    }
 }
 
 async fn a_connector_that_stops_answering_keeps_what_it_said(database: TestDatabase) {
