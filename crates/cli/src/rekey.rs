@@ -15,13 +15,16 @@ restart the service with both, run this, then take the other away (docs/operate.
 Example:
   svc rekey --config /etc/svc/svc.toml")]
 pub(crate) struct Args {
+    /// Go on although some secrets can be read with neither key; they are lost with the other one
+    #[arg(long)]
+    leave_unreadable: bool,
     #[command(flatten)]
     data: DataArgs,
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let app = args.data.settings()?.open().await?;
-    let outcome = rekey(&app, &Author::command_line(None)).await;
+    let outcome = rekey(&app, args.leave_unreadable, &Author::command_line(None)).await;
     let done = match &outcome {
         Err(RekeyError::NoOther) => {
             outcome.context("name the file of the one before in SVC_SERVER_OTHER_MASTER_KEY_FILE")
@@ -29,12 +32,19 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         Err(RekeyError::NotServed) => {
             outcome.context("restart the service with both master keys, then run this again")
         }
-        _ => outcome.map_err(anyhow::Error::from),
+        Err(RekeyError::Unreadable(_)) => outcome.context(
+            "nothing has taken over yet; with --leave-unreadable it goes on without them, for good",
+        ),
+        Err(RekeyError::Meanwhile) => outcome.context("run this again"),
+        Err(RekeyError::Store(_)) | Ok(_) => outcome.map_err(anyhow::Error::from),
     }?;
     output::line(format_args!(
         "Sealed anew: {} webhook secrets, {} telephone numbers, {} seeds of one-time codes.",
         done.webhook_secrets, done.phones, done.one_time_codes
     ));
+    for row in &done.unreadable {
+        output::note(format_args!("Left as it is, because neither key opens it: {row}"));
+    }
     output::note(
         "The service no longer needs the other master key: take it out of the settings and restart. Copies of the \
          database from before still need it.",

@@ -190,7 +190,7 @@ fn production_is_held_to_its_rules_and_its_key() {
     let proxied = ["--trusted-proxy", "10.0.0.0/8", "--public-url", "https://127.0.0.1:1"];
     let sound = run(doctor(&place, &proxied).env("SVC_SERVER_MASTER_KEY", &right));
     assert_eq!(sound.code, Some(0), "{sound:?}");
-    is(&examined(&sound), "master key", "ok", "made with");
+    is(&examined(&sound), "master key", "ok", "goes by");
     is(&examined(&sound), "settings", "ok", "production");
     for ran in [bare, other, sound] {
         assert!(!format!("{ran:?}").contains(&right), "the key is told");

@@ -208,7 +208,7 @@ fn a_master_key_takes_over_as_an_operator_goes_through_it() {
     assert!(told(&["doctor"], &new, Some(&old)).stdout.contains("run svc rekey"));
     let done = told(&["rekey"], &new, Some(&old));
     assert!(done.stdout.contains("Sealed anew: 1 webhook secrets"), "{done:?}");
-    assert!(told(&["doctor"], &new, Some(&old)).stdout.contains("take it out of the settings"));
+    assert!(told(&["doctor"], &new, Some(&old)).stdout.contains("take the other out"));
     assert_eq!(service.stop().code, Some(0));
 
     let service = Service::start(&mut command(&serve, &new, None));

@@ -116,7 +116,7 @@ pub struct Verdict {
 pub enum Fault {
     /// Rows of this seal were edited, removed, added or moved.
     Rows { seal: i64, after_id: i64, last_id: i64, sealed: i64, found: i64 },
-    /// A seal is missing, or does not follow the one before.
+    /// A seal is missing, does not follow the one before, or is another than when a master key was changed.
     Seal { id: i64 },
     /// The history ends before the seal that was kept elsewhere, or that seal was another.
     Head,
@@ -127,6 +127,7 @@ pub async fn verify(app: &App, kept: Option<(i64, &[u8])>) -> Result<Verdict, St
     let mut verdict = Verdict::default();
     let mut head: Option<AuditSeal> = None;
     let mut kept_found = kept.is_none();
+    let mut known: Vec<_> = app.keys.known_seals().collect();
     loop {
         let after = head.as_ref().map_or(0, |seal| seal.id);
         let seals = app.store.seals_after(after, SEALS_READ).await?;
@@ -140,12 +141,14 @@ pub async fn verify(app: &App, kept: Option<(i64, &[u8])>) -> Result<Verdict, St
             }
             check(app, head.as_ref(), &seal, &mut verdict).await?;
             kept_found |= kept == Some((seal.id, seal.mac.as_slice()));
+            known.retain(|known| *known != (seal.id, seal.mac.as_slice()));
             head = Some(seal);
         }
     }
     if !kept_found {
         verdict.faults.push(Fault::Head);
     }
+    verdict.faults.extend(known.iter().map(|(id, _)| Fault::Seal { id: *id }));
     let after = head.as_ref().map_or(0, |seal| seal.last_id);
     verdict.unsealed = app.store.count_audit_after(after).await?;
     verdict.head = head;

@@ -151,7 +151,7 @@ pub enum ConfigError {
     )]
     PlainRail(String),
     #[error(
-        "production needs its master key: name the file of the one its database was made with in \
+        "production needs its master key: name the file of the one its database goes by in \
          SVC_SERVER_MASTER_KEY_FILE; for a new database, \"svc keygen --out FILE\" makes one"
     )]
     MasterKey,

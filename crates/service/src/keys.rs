@@ -11,6 +11,8 @@ pub struct Keys {
     current: Master,
     /// Is understood as well.
     other: Option<Master>,
+    /// As the database has it: the id of the master key it goes by, and sealed with that what outlived others.
+    stored: String,
     kept: Kept,
     pepper: hmac::Key,
 }
@@ -20,6 +22,8 @@ struct Master {
     /// Names it inside every sealed record and token.
     id: [u8; ID_BYTES],
     seal: aead::LessSafeKey,
+    /// Of what outlives others: no secret that somebody had sealed can stand in for it.
+    keep: aead::LessSafeKey,
     token: Key,
     checkout: hmac::Key,
     history: Key,
@@ -35,11 +39,12 @@ struct Kept {
     history: Vec<Retired>,
 }
 
+/// Whoever has found it can make no seal after the last, nor another in its place or before it.
 #[derive(Clone, Serialize, Deserialize)]
 struct Retired {
     key: Key,
-    /// Whoever has found it can make no seal after this one.
     last_seal: i64,
+    last_mac: Vec<u8>,
 }
 
 type Key = [u8; KEY_BYTES];
@@ -47,11 +52,18 @@ type Key = [u8; KEY_BYTES];
 pub const KEY_BYTES: usize = 32;
 pub const NONCE_BYTES: usize = 12;
 const ID_BYTES: usize = 4;
+/// Between the id of a database's master key and what outlived others. A program that knows of one key only
+/// takes the whole for another key, and refuses.
+const KEPT: char = ':';
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     #[error("the master key is 32 bytes in base64; \"svc keygen\" prints one")]
     NotAKey,
+    #[error(
+        "the other master key is not 32 bytes in base64; take it out of the settings, or give the right one"
+    )]
+    OtherNotAKey,
     #[error("a stored secret was sealed with another master key")]
     OtherKey,
     #[error("a stored secret was changed since it was sealed")]
@@ -62,39 +74,60 @@ impl Keys {
     pub fn derive(master: &SecretString) -> Result<Self, KeyError> {
         let current = Master::derive(master)?;
         let kept = Kept { pepper: current.pepper, history: Vec::new() };
-        Ok(Self { other: None, pepper: signing(&current.pepper), current, kept })
+        let (stored, pepper) = (hex::encode(current.id), signing(&current.pepper));
+        Ok(Self { current, other: None, stored, kept, pepper })
     }
 
     /// Understands what was made with another master key as well.
     pub fn beside(self, other: &SecretString) -> Result<Self, KeyError> {
-        let other = Master::derive(other)?;
+        let other = Master::derive(other).map_err(|_| KeyError::OtherNotAKey)?;
         Ok(Self { other: (other.id != self.current.id).then_some(other), ..self })
     }
 
-    /// As keys of a database: by the id of the master key that it goes by, and what outlived those before.
-    pub(crate) fn inherit(self, id: &str, kept: Option<&str>) -> Result<Self, KeyError> {
+    /// As keys of a database.
+    pub(crate) fn inherit(self, stored: &str) -> Result<Self, KeyError> {
+        let (id, kept) = parts(stored);
         let own = self.masters().find(|master| hex::encode(master.id) == id);
         let own = own.ok_or(KeyError::OtherKey)?;
         let kept = match kept {
-            Some(sealed) => self.read_kept(sealed)?,
+            Some(sealed) => own.read_kept(sealed)?,
             None => Kept { pepper: own.pepper, history: Vec::new() },
         };
-        Ok(Self { pepper: signing(&kept.pepper), kept, ..self })
+        Ok(Self { stored: stored.to_owned(), pepper: signing(&kept.pepper), kept, ..self })
     }
 
-    fn read_kept(&self, sealed: &str) -> Result<Kept, KeyError> {
-        let sealed = STANDARD.decode(sealed).map_err(|_| KeyError::Changed)?;
-        serde_json::from_str(self.open(&sealed)?.expose_secret()).map_err(|_| KeyError::Changed)
+    pub(crate) fn stored(&self) -> &str {
+        &self.stored
     }
 
-    /// What outlives the other master key, sealed with the current one; the history up to this seal may be
-    /// the other's.
-    pub(crate) fn bequest(&self, last_seal: i64, nonce: [u8; NONCE_BYTES]) -> String {
+    /// Whether the database goes by the current master key and needs the other no more.
+    pub(crate) fn has_taken_over(&self) -> bool {
+        self.stored.starts_with(&self.id())
+            && self.other.as_ref().is_none_or(|other| self.is_retired(other))
+    }
+
+    fn is_retired(&self, master: &Master) -> bool {
+        self.kept.history.iter().any(|retired| retired.key == master.history)
+    }
+
+    /// What the database is to store when the current master key takes over from the other. All of the
+    /// history up to this seal may be of keys before.
+    pub(crate) fn bequest(&self, last: Option<(i64, &[u8])>, nonce: [u8; NONCE_BYTES]) -> String {
+        let (last_seal, last_mac) = last.map_or((0, Vec::new()), |(id, mac)| (id, mac.to_vec()));
         let mut kept = self.kept.clone();
-        let retired = self.other.iter().map(|other| Retired { key: other.history, last_seal });
-        kept.history.extend(retired);
-        let text = serde_json::to_string(&kept).expect("numbers always serialise");
-        STANDARD.encode(self.seal(&text, nonce))
+        // One that comes back is retired no more.
+        kept.history.retain(|retired| retired.key != self.current.history);
+        let new = self.other.iter().filter(|other| !self.is_retired(other));
+        let last = |key| Retired { key, last_seal, last_mac: last_mac.clone() };
+        // Whoever could write the database while a leaked key was in use may have put in others.
+        for retired in kept.history.iter_mut().filter(|retired| retired.last_seal > last_seal) {
+            *retired = last(retired.key);
+        }
+        kept.history.extend(new.map(|other| last(other.history)));
+        let text: SecretString =
+            serde_json::to_string(&kept).expect("numbers always serialise").into();
+        let sealed = self.current.sealed(&self.current.keep, text.expose_secret(), nonce);
+        format!("{}{KEPT}{}", self.id(), STANDARD.encode(sealed))
     }
 
     /// For secrets that are only compared. They have 256 random bits, so no slow hash is needed.
@@ -109,31 +142,14 @@ impl Keys {
 
     /// For secrets that must be used again; the nonce is random and never repeats.
     pub fn seal(&self, secret: &str, nonce: [u8; NONCE_BYTES]) -> Vec<u8> {
-        let Master { id, seal, .. } = &self.current;
-        let mut sealed = [&id[..], &nonce[..], secret.as_bytes()].concat();
-        let mut text = sealed.split_off(ID_BYTES + NONCE_BYTES);
-        seal.seal_in_place_append_tag(
-            aead::Nonce::assume_unique_for_key(nonce),
-            aead::Aad::from(*id),
-            &mut text,
-        )
-        .expect("a short text can always be sealed");
-        sealed.append(&mut text);
-        sealed
+        self.current.sealed(&self.current.seal, secret, nonce)
     }
 
     pub fn open(&self, sealed: &[u8]) -> Result<SecretString, KeyError> {
-        let (id, rest) = sealed.split_at_checked(ID_BYTES).ok_or(KeyError::Changed)?;
-        let master = self.masters().find(|master| master.id == id).ok_or(KeyError::OtherKey)?;
-        let (nonce, text) = rest.split_first_chunk::<NONCE_BYTES>().ok_or(KeyError::Changed)?;
-        let mut text = text.to_vec();
-        let nonce = aead::Nonce::assume_unique_for_key(*nonce);
-        let opened = master
-            .seal
-            .open_in_place(nonce, aead::Aad::from(master.id), &mut text)
-            .map_err(|_| KeyError::Changed)?;
-        let secret = std::str::from_utf8(opened).map_err(|_| KeyError::Changed)?;
-        Ok(secret.to_owned().into())
+        let mut masters = self.masters();
+        let master = masters.find(|master| sealed.starts_with(&master.id));
+        let master = master.ok_or(KeyError::OtherKey)?;
+        master.opened(&master.seal, sealed)
     }
 
     /// The same, sealed with the current master key.
@@ -166,13 +182,24 @@ impl Keys {
 
     /// Whether the seal with this number is ours.
     pub(crate) fn is_history(&self, seal: i64, rows: &[u8], mac: &[u8]) -> bool {
+        let other = self.other.iter().filter(|other| !self.is_retired(other));
+        let present = std::iter::once(&self.current).chain(other).map(|master| &master.history);
         let retired = self.kept.history.iter().filter(|retired| seal <= retired.last_seal);
-        let mut keys =
-            self.masters().map(|m| &m.history).chain(retired.map(|retired| &retired.key));
+        let mut keys = present.chain(retired.map(|retired| &retired.key));
         keys.any(|key| hmac::verify(&signing(key), rows, mac).is_ok())
     }
 
-    /// The first makes tokens; the others are understood.
+    /// Seals, by their numbers, that must be these.
+    pub(crate) fn known_seals(&self) -> impl Iterator<Item = (i64, &[u8])> {
+        let retired = self.kept.history.iter().filter(|retired| retired.last_seal > 0);
+        retired.map(|retired| (retired.last_seal, &retired.last_mac[..]))
+    }
+
+    pub(crate) fn token_key(&self) -> &[u8] {
+        &self.current.token
+    }
+
+    /// All that are understood.
     pub(crate) fn token_keys(&self) -> impl Iterator<Item = &[u8]> {
         self.masters().map(|master| &master.token[..])
     }
@@ -198,21 +225,63 @@ impl Master {
             .filter(|bytes| bytes.len() == KEY_BYTES)
             .ok_or(KeyError::NotAKey)?;
         let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, b"svc").extract(&master);
-        let seal = aead::UnboundKey::new(&aead::AES_256_GCM, &expand::<KEY_BYTES>(&prk, b"seal"))
-            .expect("32 bytes fit AES-256");
         Ok(Self {
             id: expand(&prk, b"id"),
-            seal: aead::LessSafeKey::new(seal),
+            seal: sealing(&expand(&prk, b"seal")),
+            keep: sealing(&expand(&prk, b"keep")),
             token: expand(&prk, b"token"),
             checkout: signing(&expand(&prk, b"checkout")),
             history: expand(&prk, b"history"),
             pepper: expand(&prk, b"pepper"),
         })
     }
+
+    fn sealed(&self, key: &aead::LessSafeKey, text: &str, nonce: [u8; NONCE_BYTES]) -> Vec<u8> {
+        let mut sealed = [&self.id[..], &nonce[..], text.as_bytes()].concat();
+        let mut text = sealed.split_off(ID_BYTES + NONCE_BYTES);
+        let nonce = aead::Nonce::assume_unique_for_key(nonce);
+        key.seal_in_place_append_tag(nonce, aead::Aad::from(self.id), &mut text)
+            .expect("a short text can always be sealed");
+        sealed.append(&mut text);
+        sealed
+    }
+
+    fn opened(&self, key: &aead::LessSafeKey, sealed: &[u8]) -> Result<SecretString, KeyError> {
+        let rest = sealed.strip_prefix(&self.id).ok_or(KeyError::OtherKey)?;
+        let (nonce, text) = rest.split_first_chunk::<NONCE_BYTES>().ok_or(KeyError::Changed)?;
+        let mut text = text.to_vec();
+        let nonce = aead::Nonce::assume_unique_for_key(*nonce);
+        let opened = key
+            .open_in_place(nonce, aead::Aad::from(self.id), &mut text)
+            .map_err(|_| KeyError::Changed)?;
+        let secret = std::str::from_utf8(opened).map_err(|_| KeyError::Changed)?;
+        Ok(secret.to_owned().into())
+    }
+
+    fn read_kept(&self, sealed: &str) -> Result<Kept, KeyError> {
+        let sealed = STANDARD.decode(sealed).map_err(|_| KeyError::Changed)?;
+        let opened = self.opened(&self.keep, &sealed)?;
+        serde_json::from_str(opened.expose_secret()).map_err(|_| KeyError::Changed)
+    }
+}
+
+fn sealing(key: &Key) -> aead::LessSafeKey {
+    let key = aead::UnboundKey::new(&aead::AES_256_GCM, key).expect("32 bytes fit AES-256");
+    aead::LessSafeKey::new(key)
 }
 
 fn signing(key: &Key) -> hmac::Key {
     hmac::Key::new(hmac::HMAC_SHA256, key)
+}
+
+/// The id of the master key that a database goes by, and sealed with that what outlived others.
+fn parts(stored: &str) -> (&str, Option<&str>) {
+    stored.split_once(KEPT).map_or((stored, None), |(id, kept)| (id, Some(kept)))
+}
+
+/// The id of the master key in what a database has stored of it.
+pub fn id_of(stored: &str) -> &str {
+    parts(stored).0
 }
 
 /// A master key as people hold it.
@@ -259,41 +328,74 @@ mod tests {
     fn while_one_master_key_takes_over_both_are_understood_and_one_is_used() {
         let (old, new) = (keys(1), master_key_from([2; KEY_BYTES]));
         let sealed = old.seal("whsec_abc", [9; NONCE_BYTES]);
-        let hash = old.hash("secret");
-        let both = || keys(2).beside(&master_key_from([1; KEY_BYTES])).unwrap();
-        let taking_over = both().inherit(&old.id(), None).unwrap();
+        let (hash, mac) = (old.hash("secret"), old.seal_history(b"rows"));
+        let both = keys(2).beside(&master_key_from([1; KEY_BYTES])).unwrap();
+        let taking_over = both.inherit(old.stored()).unwrap();
         assert!(taking_over.matches(&hash, "secret"), "the pepper is the database's");
         assert!(taking_over.is_session(b"page", &old.sign_session(b"page")));
-        assert!(taking_over.is_history(7, b"rows", &old.seal_history(b"rows")));
+        assert!(taking_over.is_history(9, b"rows", &mac) && !taking_over.has_taken_over());
         let anew = taking_over.sealed_anew(&sealed, [8; NONCE_BYTES]).unwrap();
         assert_eq!(Keys::derive(&new).unwrap().open(&anew).unwrap().expose_secret(), "whsec_abc");
+        let stored = taking_over.bequest(Some((7, &mac)), [7; NONCE_BYTES]);
+        let both = keys(2).beside(&master_key_from([1; KEY_BYTES])).unwrap();
+        let both = both.inherit(&stored).unwrap();
+        assert!(both.has_taken_over());
+        assert!(!both.is_history(8, b"rows", &mac), "it is retired, although it is given");
         // The old one is gone.
-        let kept = taking_over.bequest(7, [7; NONCE_BYTES]);
-        let after = keys(2).inherit(&keys(2).id(), Some(&kept)).unwrap();
+        let after = keys(2).inherit(&stored).unwrap();
         assert!(after.matches(&hash, "secret") && after.matches(&after.hash("other"), "other"));
         assert!(matches!(after.open(&sealed), Err(KeyError::OtherKey)));
         assert!(!after.is_session(b"page", &old.sign_session(b"page")));
-        assert!(after.is_history(7, b"rows", &old.seal_history(b"rows")));
-        assert!(!after.is_history(8, b"rows", &old.seal_history(b"rows")), "it is retired");
+        assert!(after.is_history(7, b"rows", &mac) && !after.is_history(8, b"rows", &mac));
+        assert_eq!(after.known_seals().collect::<Vec<_>>(), [(7, &mac[..])]);
         assert!(after.is_history(8, b"rows", &after.seal_history(b"rows")));
+        // Or it comes back, and goes again.
+        let back = keys(1).beside(&new).unwrap().inherit(&stored).unwrap();
+        let stored_back = back.bequest(Some((8, b"mac")), [5; NONCE_BYTES]);
+        let back = keys(2).beside(&master_key_from([1; KEY_BYTES])).unwrap();
+        let back = back.inherit(&stored_back).unwrap();
+        assert!(back.is_history(8, b"rows", &keys(2).seal_history(b"rows")));
+        assert!(back.is_history(9, b"rows", &mac) && !back.has_taken_over());
+        assert!(back.is_history(9, b"rows", &back.seal_history(b"rows")), "as the current one");
         // And once more.
-        let third = keys(3).beside(&new).unwrap().inherit(&keys(2).id(), Some(&kept)).unwrap();
-        let kept = third.bequest(9, [6; NONCE_BYTES]);
-        let after = keys(3).inherit(&keys(3).id(), Some(&kept)).unwrap();
+        let third = keys(3).beside(&new).unwrap().inherit(&stored).unwrap();
+        let stored = third.bequest(Some((9, b"mac")), [6; NONCE_BYTES]);
+        let after = keys(3).inherit(&stored).unwrap();
         assert!(after.matches(&hash, "secret"));
-        assert!(after.is_history(7, b"rows", &old.seal_history(b"rows")));
+        assert!(after.is_history(7, b"rows", &mac) && !after.is_history(8, b"rows", &mac));
         assert!(after.is_history(9, b"rows", &keys(2).seal_history(b"rows")));
-        assert!(!after.is_history(8, b"rows", &old.seal_history(b"rows")));
+        assert_eq!(after.known_seals().map(|(id, _)| id).collect::<Vec<_>>(), [7, 9]);
+    }
+
+    #[test]
+    fn what_was_put_in_with_a_leaked_key_reaches_no_further_than_that_key() {
+        let old = keys(1);
+        let everything = Some((i64::MAX, &b"any"[..]));
+        let forged = keys(1).beside(&master_key_from([9; KEY_BYTES])).unwrap();
+        let forged = forged.bequest(everything, [1; NONCE_BYTES]);
+        let both = keys(2).beside(&master_key_from([1; KEY_BYTES])).unwrap();
+        let both = both.inherit(&forged).unwrap();
+        let after = both.bequest(Some((7, b"mac")), [2; NONCE_BYTES]);
+        let after = keys(2).inherit(&after).unwrap();
+        assert!(!after.is_history(8, b"rows", &keys(9).seal_history(b"rows")));
+        assert!(after.known_seals().all(|seal| seal == (7, b"mac")));
+        // A secret that is sealed anew is nothing that outlives a key.
+        let secret = old.seal(r#"{"pepper":[],"history":[]}"#, [3; NONCE_BYTES]);
+        let stored = format!("{}:{}", old.id(), STANDARD.encode(secret));
+        assert!(matches!(keys(1).inherit(&stored), Err(KeyError::Changed)));
     }
 
     #[test]
     fn keys_of_another_database_are_refused() {
-        assert!(matches!(keys(1).inherit(&keys(2).id(), None), Err(KeyError::OtherKey)));
-        let kept = keys(2).bequest(0, [0; NONCE_BYTES]);
-        assert!(matches!(keys(1).inherit(&keys(1).id(), Some(&kept)), Err(KeyError::OtherKey)));
-        for changed in ["", "!", &kept[1..]] {
-            assert!(keys(2).inherit(&keys(2).id(), Some(changed)).is_err(), "{changed}");
+        assert!(matches!(keys(1).inherit(keys(2).stored()), Err(KeyError::OtherKey)));
+        let kept = keys(2).bequest(None, [0; NONCE_BYTES]);
+        assert!(matches!(keys(1).inherit(&kept), Err(KeyError::OtherKey)));
+        assert!(keys(2).inherit(&kept).is_ok());
+        for changed in [":", ":!", &kept[..kept.len() - 4]] {
+            assert!(keys(2).inherit(changed).is_err(), "{changed}");
         }
+        let other = keys(1).beside(&"short".to_owned().into());
+        assert!(matches!(other, Err(KeyError::OtherNotAKey)));
     }
 
     #[test]

@@ -6,10 +6,10 @@
 use crate::app::App;
 use crate::domain::Author;
 use crate::keys::KeyError;
-use crate::store::{SealedIn, StoreError};
+use crate::store::{SealedIn, SealedRow, StoreError};
 
-/// Secrets sealed anew in one transaction.
-const ROWS_MAX: usize = 500;
+/// Rows looked at, and secrets sealed anew, in one go.
+const ROWS_MAX: usize = 200;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RekeyError {
@@ -17,29 +17,65 @@ pub enum RekeyError {
     NoOther,
     #[error("the service has not begun with this master key yet")]
     NotServed,
-    #[error(transparent)]
-    Key(#[from] KeyError),
+    /// Table and key of each.
+    #[error("{} stored secrets can be read with neither key: {}", .0.len(), some(.0))]
+    Unreadable(Vec<String>),
+    #[error("somebody else has changed the master key just now")]
+    Meanwhile,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
+fn some(rows: &[String]) -> String {
+    const SHOWN_MAX: usize = 5;
+    rows[..rows.len().min(SHOWN_MAX)].join(", ")
+}
+
 /// How many secrets of each kind were sealed anew.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SealedAnew {
     pub webhook_secrets: usize,
     pub phones: usize,
     pub one_time_codes: usize,
+    /// Table and key of what is left as it is.
+    pub unreadable: Vec<String>,
 }
 
-/// May be cut off and run again.
-pub async fn rekey(app: &App, by: &Author) -> Result<SealedAnew, RekeyError> {
-    let other = app.keys.other_id().ok_or(RekeyError::NoOther)?;
+/// May be cut off and run again. With `leave_unreadable`, what neither key opens is lost with the other one.
+pub async fn rekey(
+    app: &App,
+    leave_unreadable: bool,
+    by: &Author,
+) -> Result<SealedAnew, RekeyError> {
+    if app.keys.other_id().is_none() {
+        return Err(RekeyError::NoOther);
+    }
     if app.store.served_with().await? != Some(app.keys.id()) {
         return Err(RekeyError::NotServed);
     }
     let mut done = SealedAnew::default();
+    seal_all_anew(app, &mut done).await?;
+    if !done.unreadable.is_empty() && !leave_unreadable {
+        return Err(RekeyError::Unreadable(done.unreadable));
+    }
+    if !app.keys.has_taken_over() {
+        let last = app.store.last_seal().await?;
+        let last = last.as_ref().map(|seal| (seal.id, &seal.mac[..]));
+        let stored = app.keys.bequest(last, app.random.bytes());
+        let (from, id, now) = (app.keys.stored(), app.keys.id(), app.clock.now());
+        if !app.store.change_master_key(from, &stored, &id, now, by).await? {
+            return Err(RekeyError::Meanwhile);
+        }
+    }
+    // Until now a command that knew only the other key could seal with it behind our back.
+    done.unreadable.clear();
+    seal_all_anew(app, &mut done).await?;
+    Ok(done)
+}
+
+async fn seal_all_anew(app: &App, done: &mut SealedAnew) -> Result<(), StoreError> {
     for place in SealedIn::ALL {
-        let rows = seal_anew(app, place).await?;
+        let rows = seal_anew(app, place, &mut done.unreadable).await?;
         match place {
             SealedIn::WebhookSecrets | SealedIn::PreviousWebhookSecrets => {
                 done.webhook_secrets += rows;
@@ -48,22 +84,24 @@ pub async fn rekey(app: &App, by: &Author) -> Result<SealedAnew, RekeyError> {
             SealedIn::OneTimeCodes => done.one_time_codes += rows,
         }
     }
-    let last_seal = app.store.last_seal().await?.map_or(0, |seal| seal.id);
-    let kept = app.keys.bequest(last_seal, app.random.bytes());
-    app.store.change_master_key(&other, &app.keys.id(), &kept, app.clock.now(), by).await?;
-    Ok(done)
+    Ok(())
 }
 
-async fn seal_anew(app: &App, place: SealedIn) -> Result<usize, RekeyError> {
+async fn seal_anew(
+    app: &App,
+    place: SealedIn,
+    unreadable: &mut Vec<String>,
+) -> Result<usize, StoreError> {
     let (mut done, mut last) = (0, None);
     loop {
         let rows = app.store.sealed_rows(place, last.as_ref(), ROWS_MAX).await?;
         let Some(end) = rows.last().cloned() else { return Ok(done) };
         let mut anew = Vec::new();
         for row in rows {
-            if !app.keys.is_current(&row.sealed) {
-                let sealed = app.keys.sealed_anew(&row.sealed, app.random.bytes())?;
-                anew.push((row, sealed));
+            match sealed_anew(app, &row) {
+                Ok(None) => {}
+                Ok(Some(sealed)) => anew.push((row, sealed)),
+                Err(_) => unreadable.push(row.to_string()),
             }
         }
         let count = anew.len();
@@ -72,5 +110,15 @@ async fn seal_anew(app: &App, place: SealedIn) -> Result<usize, RekeyError> {
             done += count;
             last = Some(end);
         }
+    }
+}
+
+/// Nothing where there is no secret, or one of the current key.
+fn sealed_anew(app: &App, row: &SealedRow) -> Result<Option<Vec<u8>>, KeyError> {
+    match &row.sealed {
+        Some(sealed) if !app.keys.is_current(sealed) => {
+            app.keys.sealed_anew(sealed, app.random.bytes()).map(Some)
+        }
+        _ => Ok(None),
     }
 }

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use svc_service::app::Clock;
 use svc_service::config::Config;
 use svc_service::domain::Environment;
-use svc_service::keys::Keys;
+use svc_service::keys::{Keys, id_of};
 use svc_service::store::{Database, Inspection, inspect};
 
 use super::Check;
@@ -130,19 +130,21 @@ fn master_key(config: &Config, looked: &Inspection, environment: Environment) ->
         Some(other) => keys.beside(other),
         None => Ok(keys),
     });
-    match (keys, &looked.master_key_id) {
+    let goes_by = looked.master_key_id.as_deref().map(id_of);
+    match (keys, goes_by) {
         (Err(fault), _) => Check::failed("master key", fault.to_string(), "give the right file"),
-        (Ok(keys), Some(id)) if keys.other_id().as_ref() == Some(id) => Check::warning(
+        (Ok(keys), Some(id)) if keys.other_id().as_deref() == Some(id) => Check::warning(
             "master key",
             "has not taken over from the other one yet",
             "once every node was started with both, run svc rekey",
         ),
-        (Ok(keys), Some(id)) if keys.id() == *id && keys.other_id().is_some() => Check::warning(
+        (Ok(keys), Some(id)) if keys.id() == id && keys.other_id().is_some() => Check::warning(
             "master key",
-            "another one is given beside it",
-            "when svc rekey has run, take it out of the settings and restart",
+            "another one is given beside the one this database goes by",
+            "if svc rekey has run, take the other out of the settings and restart; if it is to take over, go \
+             on with \"Changing the master key\" in docs/operate.md",
         ),
-        (Ok(keys), Some(id)) if keys.id() == *id => {
+        (Ok(keys), Some(id)) if keys.id() == id => {
             Check::ok("master key", "is the one this database goes by")
         }
         (Ok(_), Some(_)) => Check::failed(

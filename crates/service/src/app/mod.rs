@@ -151,9 +151,9 @@ async fn keys(store: &Store, config: &Config, random: &Random) -> Result<Keys, S
         keys = keys.beside(other)?;
     }
     // Hashes and seals of one key mean nothing to another: refuse instead of answering 401 for ever.
-    let id = store.master_key_id_or_insert(&keys.id()).await?;
-    keys.inherit(&id, store.kept_keys().await?.as_deref()).map_err(|fault| match fault {
+    let stored = store.master_key_or_insert(&keys.id()).await?;
+    keys.inherit(&stored).map_err(|fault| match fault {
         KeyError::OtherKey => StartError::OtherMasterKey,
-        KeyError::NotAKey | KeyError::Changed => fault.into(),
+        KeyError::NotAKey | KeyError::OtherNotAKey | KeyError::Changed => fault.into(),
     })
 }

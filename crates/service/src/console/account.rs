@@ -110,13 +110,15 @@ pub(super) async fn change_totp(
     if form.value("change") == "off" {
         return change(&app, &viewer, &headers, PersonChange::Totp(None)).await;
     }
-    let (sealed, seed) = offered.zip(seed).ok_or(Refusal::BadForm)?;
+    let seed = seed.ok_or(Refusal::BadForm)?;
     let step = totp::step_of(&seed, form.value("code"), app.clock.machine_now());
     let Some(step) = step else {
         return Ok(page(&app, &viewer, &headers, "code", Some(seed)));
     };
     // It proved the phone; whoever looked on cannot sign in with it.
     app.store.use_totp_step(viewer.person.id, step).await?;
+    // The offer may be of a master key that has gone since.
+    let sealed = app.keys.seal(&STANDARD.encode(&seed), app.random.bytes());
     change(&app, &viewer, &headers, PersonChange::Totp(Some(sealed))).await
 }
 

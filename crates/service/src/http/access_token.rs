@@ -40,8 +40,7 @@ impl<'a> AccessTokens<'a> {
         };
         let mut header = Header::new(Algorithm::HS256);
         header.kid = Some(self.0.keys.id());
-        let key = self.0.keys.token_keys().next().expect("there is a current one");
-        let key = EncodingKey::from_secret(key);
+        let key = EncodingKey::from_secret(self.0.keys.token_key());
         jsonwebtoken::encode(&header, &claims, &key).expect("claims of strings and integers encode")
     }
 

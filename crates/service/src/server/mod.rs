@@ -81,12 +81,12 @@ impl Server {
     pub async fn bind(app: App) -> Result<Self, BindError> {
         app.config.check(app.environment)?;
         sdk::keep(&app).await?;
-        app.store.set_served_with(&app.keys.id()).await?;
         let dispatcher = Dispatcher::new(app.clone())?;
         let asked = app.config.listen;
         let listener = Listener::bind(asked, app.config.tls.as_ref())?;
         let address =
             listener.address().map_err(|fault| ListenerError::Bind { address: asked, fault })?;
+        app.store.set_served_with(&app.keys.id()).await?;
         Ok(Self { app, listener, dispatcher, address })
     }
 

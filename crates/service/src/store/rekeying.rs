@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::audit::audited;
-use super::portable::{Statement, Value, values};
+use super::portable::{Cells, Statement, Value, values};
 use super::{Engine, Result, Store, as_limit, engine};
 use crate::domain::Author;
 
@@ -16,11 +16,22 @@ pub enum SealedIn {
     OneTimeCodes,
 }
 
-/// The key of its row, to go on from and to come back to.
+/// A row that may hold one, to go on from and to come back to.
 #[derive(Clone, Debug)]
 pub struct SealedRow {
+    table: &'static str,
     key: Value,
-    pub sealed: Vec<u8>,
+    pub sealed: Option<Vec<u8>>,
+}
+
+impl std::fmt::Display for SealedRow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.key {
+            Value::Text(key) => write!(f, "{} {key}", self.table),
+            Value::Integer(key) => write!(f, "{} {key}", self.table),
+            Value::Null | Value::Bytes(_) => f.write_str(self.table),
+        }
+    }
 }
 
 impl SealedIn {
@@ -49,17 +60,11 @@ impl SealedIn {
 
 const MASTER_KEY_ID: &str = "master_key_id";
 const SERVED_WITH: &str = "served_with_master_key_id";
-const KEPT_KEYS: &str = "kept_keys";
 
 impl Store {
-    /// The master key this database goes by: this one if it has met none.
-    pub async fn master_key_id_or_insert(&self, id: &str) -> Result<String> {
-        engine!(self.setting_or_insert(MASTER_KEY_ID, id))
-    }
-
-    /// What outlived the master keys before, sealed.
-    pub async fn kept_keys(&self) -> Result<Option<String>> {
-        engine!(self.setting(KEPT_KEYS))
+    /// The master key this database goes by, with what outlived others: this one if it has met none.
+    pub async fn master_key_or_insert(&self, id: &str) -> Result<String> {
+        self.setting_or_insert(MASTER_KEY_ID, id).await
     }
 
     /// The master key that the service last began with.
@@ -68,10 +73,13 @@ impl Store {
     }
 
     pub async fn set_served_with(&self, id: &str) -> Result<()> {
+        if self.served_with().await?.as_deref() == Some(id) {
+            return Ok(());
+        }
         engine!(self.put_setting(SERVED_WITH, id))
     }
 
-    /// Some sealed secrets, after this row.
+    /// Some rows after this one, of which some may hold a secret.
     pub async fn sealed_rows(
         &self,
         place: SealedIn,
@@ -79,14 +87,13 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<SealedRow>> {
         let (table, column) = place.table_and_column();
-        let sql = format!(
-            "select id, {column} from {table} where id > ?1 and {column} is not null
-             order by id limit ?2"
-        );
+        let sql = format!("select id, {column} from {table} where id > ?1 order by id limit ?2");
         let after = after.map_or_else(|| place.first_key(), |row| row.key.clone());
         let statement = Statement::new(sql, vec![after, as_limit(limit).into()]);
-        self.select(statement, |cells| Ok(SealedRow { key: cells.any(), sealed: cells.bytes()? }))
-            .await
+        let read = |cells: &mut Cells| {
+            Ok(SealedRow { table, key: cells.any(), sealed: cells.maybe_bytes()? })
+        };
+        self.select(statement, read).await
     }
 
     /// Puts others in their place. `false`, and nothing done, if somebody has changed the first meanwhile.
@@ -108,18 +115,14 @@ impl Store {
         &self,
         from: &str,
         to: &str,
-        kept: &str,
+        id: &str,
         at: Timestamp,
         by: &Author,
     ) -> Result<bool> {
         let change = "update settings set value = ?1 where key = ?2 and value = ?3";
-        let keep = "insert into settings (key, value) values (?1, ?2)
-                    on conflict (key) do update set value = excluded.value";
-        let cause = format!("instead of {from}");
         self.transact(vec![
             Statement::new(change, values![to, MASTER_KEY_ID, from]),
-            Statement::new(keep, values![KEPT_KEYS, kept]),
-            audited(at, by, "master_key.change", to, None, &cause),
+            audited(at, by, "master_key.change", id, None, ""),
         ])
         .await
     }

@@ -87,6 +87,12 @@ impl TestService {
         Self::start_on(self.database.clone(), Clock::system(), adjust).await
     }
 
+    /// Its data are still there.
+    pub(crate) async fn stop(&mut self) {
+        self.server.abort();
+        let _ = (&mut self.server).await;
+    }
+
     /// The data of it as a command opens them.
     pub(crate) async fn open_again(
         &self,
