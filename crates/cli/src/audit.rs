@@ -135,6 +135,9 @@ fn told(fault: &Fault) -> String {
             "rows {} to {last_id} are not as seal {seal} found them ({sealed} then, {found} now)",
             after_id + 1
         ),
+        Fault::Known { id } => format!(
+            "seal {id} is not the one that was the last when the master key was changed, or it is gone"
+        ),
         Fault::Seal { id } => format!("seal {id} is missing"),
         Fault::Head => {
             "the history does not reach the seal that was kept, or it was another".into()

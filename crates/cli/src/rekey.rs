@@ -15,7 +15,7 @@ restart the service with both, run this, then take the other away (docs/operate.
 Example:
   svc rekey --config /etc/svc/svc.toml")]
 pub(crate) struct Args {
-    /// Go on although some secrets can be read with neither key; they are lost with the other one
+    /// Go on although some secrets can be read with neither key; they stay as they are
     #[arg(long)]
     leave_unreadable: bool,
     #[command(flatten)]
@@ -32,8 +32,11 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         Err(RekeyError::NotServed) => {
             outcome.context("restart the service with both master keys, then run this again")
         }
+        Err(RekeyError::GoesByIt) => outcome.context(
+            "to make the other one the master key, exchange the two and restart the service first",
+        ),
         Err(RekeyError::Unreadable(_)) => outcome.context(
-            "nothing has taken over yet; with --leave-unreadable it goes on without them, for good",
+            "they are damaged, or of a third master key; --leave-unreadable goes on without them",
         ),
         Err(RekeyError::Meanwhile) => outcome.context("run this again"),
         Err(RekeyError::Store(_)) | Ok(_) => outcome.map_err(anyhow::Error::from),
@@ -45,9 +48,10 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     for row in &done.unreadable {
         output::note(format_args!("Left as it is, because neither key opens it: {row}"));
     }
-    output::note(
-        "The service no longer needs the other master key: take it out of the settings and restart. Copies of the \
-         database from before still need it.",
-    );
+    output::note(format_args!(
+        "The database goes by master key {}. The service no longer needs the other one: take it out of the settings and \
+         restart. Copies of the database from before still need it.",
+        app.keys.id()
+    ));
     Ok(())
 }

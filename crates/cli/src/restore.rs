@@ -10,7 +10,7 @@ use crate::settings::{DataArgs, Settings};
   svc restore backups/svc-today.db --database sqlite:/var/lib/svc/svc.db
 
 The service must be stopped. The copy is checked first and stays where it is; what it replaces is kept
-beside it under another name. Start with the master key that the copy was made with.")]
+beside it under another name. Start with the master key that the copy goes by.")]
 pub(crate) struct Args {
     /// The copy
     from: PathBuf,

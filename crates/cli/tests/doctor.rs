@@ -109,7 +109,7 @@ fn what_serve_refuses_of_a_file_is_told_before_it_is_started() {
     assert_eq!(made.code, Some(0), "{made:?}");
     let ran = run(&mut doctor(&place, &[]));
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    is(&examined(&ran), "master key", "failed", "was made with one");
+    is(&examined(&ran), "master key", "failed", "goes by one");
     is(&examined(&ran), "database file", "ok", "");
 
     let path = place.folder.path("svc.db");

@@ -142,20 +142,27 @@ fn the_database_is_read_from_a_file_that_a_variable_names() {
 #[test]
 fn files_that_the_settings_name_are_looked_for_beside_them() {
     let folder = Folder::new();
-    let settings = "database_file = \"database\"\nmaster_key_file = \"key\"\n[[rail]]\n\
-                    name = \"acquirer\"\nurl = \"http://127.0.0.1:9\"\nsecret_file = \"secret\"\n";
+    let settings = "database_file = \"database\"\nmaster_key_file = \"key\"\n\
+                    other_master_key_file = \"other-key\"\n[[rail]]\nname = \"acquirer\"\n\
+                    url = \"http://127.0.0.1:9\"\nsecret_file = \"secret\"\n\
+                    other_secret_file = \"other-secret\"\n";
     let file = write(&folder, "svc.toml", settings);
     let database = format!("sqlite:{}", folder.path("named.db"));
     write(&folder, "database", &database);
-    for (name, arguments) in [("key", &["keygen"][..]), ("secret", &["keygen", "--rail"])] {
-        write(&folder, name, &run(&mut svc(arguments)).stdout);
+    for name in ["key", "other-key"] {
+        write(&folder, name, &run(&mut svc(&["keygen"])).stdout);
+    }
+    for name in ["secret", "other-secret"] {
+        write(&folder, name, &run(&mut svc(&["keygen", "--rail"])).stdout);
     }
     let elsewhere = Folder::new();
     let ran = run(&mut svc_in(&elsewhere, &["partner", "create", "Loja", "--config", &file]));
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(exists(&folder, "named.db"));
     // A secret of a test's own goes with it, whatever else is kept.
-    std::fs::remove_file(folder.path("secret")).expect("it is there");
+    for name in ["secret", "other-secret"] {
+        std::fs::remove_file(folder.path(name)).expect("it is there");
+    }
 }
 
 #[test]

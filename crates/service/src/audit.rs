@@ -116,7 +116,9 @@ pub struct Verdict {
 pub enum Fault {
     /// Rows of this seal were edited, removed, added or moved.
     Rows { seal: i64, after_id: i64, last_id: i64, sealed: i64, found: i64 },
-    /// A seal is missing, does not follow the one before, or is another than when a master key was changed.
+    /// This seal was the last when the master key was changed; it is gone, or another stands in its place.
+    Known { id: i64 },
+    /// A seal is missing, or does not follow the one before.
     Seal { id: i64 },
     /// The history ends before the seal that was kept elsewhere, or that seal was another.
     Head,
@@ -148,7 +150,7 @@ pub async fn verify(app: &App, kept: Option<(i64, &[u8])>) -> Result<Verdict, St
     if !kept_found {
         verdict.faults.push(Fault::Head);
     }
-    verdict.faults.extend(known.iter().map(|(id, _)| Fault::Seal { id: *id }));
+    verdict.faults.extend(known.iter().map(|(id, _)| Fault::Known { id: *id }));
     let after = head.as_ref().map_or(0, |seal| seal.last_id);
     verdict.unsealed = app.store.count_audit_after(after).await?;
     verdict.head = head;

@@ -64,6 +64,8 @@ pub enum KeyError {
         "the other master key is not 32 bytes in base64; take it out of the settings, or give the right one"
     )]
     OtherNotAKey,
+    #[error("this master key was replaced; give the one that took over from it")]
+    Retired,
     #[error("a stored secret was sealed with another master key")]
     OtherKey,
     #[error("a stored secret was changed since it was sealed")]
@@ -85,7 +87,7 @@ impl Keys {
     }
 
     /// As keys of a database.
-    pub(crate) fn inherit(self, stored: &str) -> Result<Self, KeyError> {
+    pub fn inherit(self, stored: &str) -> Result<Self, KeyError> {
         let (id, kept) = parts(stored);
         let own = self.masters().find(|master| hex::encode(master.id) == id);
         let own = own.ok_or(KeyError::OtherKey)?;
@@ -93,6 +95,10 @@ impl Keys {
             Some(sealed) => own.read_kept(sealed)?,
             None => Kept { pepper: own.pepper, history: Vec::new() },
         };
+        // It could make no seal of the history that counts.
+        if kept.has_retired(&self.current) {
+            return Err(KeyError::Retired);
+        }
         Ok(Self { stored: stored.to_owned(), pepper: signing(&kept.pepper), kept, ..self })
     }
 
@@ -100,14 +106,14 @@ impl Keys {
         &self.stored
     }
 
-    /// Whether the database goes by the current master key and needs the other no more.
-    pub(crate) fn has_taken_over(&self) -> bool {
-        self.stored.starts_with(&self.id())
-            && self.other.as_ref().is_none_or(|other| self.is_retired(other))
+    /// Whether the database goes by the current master key.
+    pub(crate) fn is_the_databases(&self) -> bool {
+        id_of(&self.stored) == self.id()
     }
 
-    fn is_retired(&self, master: &Master) -> bool {
-        self.kept.history.iter().any(|retired| retired.key == master.history)
+    /// Whether the other one was replaced.
+    pub(crate) fn has_taken_over(&self) -> bool {
+        self.other.as_ref().is_none_or(|other| self.kept.has_retired(other))
     }
 
     /// What the database is to store when the current master key takes over from the other. All of the
@@ -115,15 +121,15 @@ impl Keys {
     pub(crate) fn bequest(&self, last: Option<(i64, &[u8])>, nonce: [u8; NONCE_BYTES]) -> String {
         let (last_seal, last_mac) = last.map_or((0, Vec::new()), |(id, mac)| (id, mac.to_vec()));
         let mut kept = self.kept.clone();
-        // One that comes back is retired no more.
-        kept.history.retain(|retired| retired.key != self.current.history);
-        let new = self.other.iter().filter(|other| !self.is_retired(other));
         let last = |key| Retired { key, last_seal, last_mac: last_mac.clone() };
-        // Whoever could write the database while a leaked key was in use may have put in others.
+        // Whoever could write the database while a leaked key was in use may have put in others, or that one.
         for retired in kept.history.iter_mut().filter(|retired| retired.last_seal > last_seal) {
             *retired = last(retired.key);
         }
-        kept.history.extend(new.map(|other| last(other.history)));
+        if let Some(other) = &self.other {
+            kept.history.retain(|retired| retired.key != other.history);
+            kept.history.push(last(other.history));
+        }
         let text: SecretString =
             serde_json::to_string(&kept).expect("numbers always serialise").into();
         let sealed = self.current.sealed(&self.current.keep, text.expose_secret(), nonce);
@@ -182,7 +188,7 @@ impl Keys {
 
     /// Whether the seal with this number is ours.
     pub(crate) fn is_history(&self, seal: i64, rows: &[u8], mac: &[u8]) -> bool {
-        let other = self.other.iter().filter(|other| !self.is_retired(other));
+        let other = self.other.iter().filter(|other| !self.kept.has_retired(other));
         let present = std::iter::once(&self.current).chain(other).map(|master| &master.history);
         let retired = self.kept.history.iter().filter(|retired| seal <= retired.last_seal);
         let mut keys = present.chain(retired.map(|retired| &retired.key));
@@ -214,6 +220,12 @@ impl Keys {
 
     fn masters(&self) -> impl Iterator<Item = &Master> {
         std::iter::once(&self.current).chain(&self.other)
+    }
+}
+
+impl Kept {
+    fn has_retired(&self, master: &Master) -> bool {
+        self.history.iter().any(|retired| retired.key == master.history)
     }
 }
 
@@ -339,7 +351,7 @@ mod tests {
         let stored = taking_over.bequest(Some((7, &mac)), [7; NONCE_BYTES]);
         let both = keys(2).beside(&master_key_from([1; KEY_BYTES])).unwrap();
         let both = both.inherit(&stored).unwrap();
-        assert!(both.has_taken_over());
+        assert!(both.has_taken_over() && both.is_the_databases());
         assert!(!both.is_history(8, b"rows", &mac), "it is retired, although it is given");
         // The old one is gone.
         let after = keys(2).inherit(&stored).unwrap();
@@ -349,14 +361,9 @@ mod tests {
         assert!(after.is_history(7, b"rows", &mac) && !after.is_history(8, b"rows", &mac));
         assert_eq!(after.known_seals().collect::<Vec<_>>(), [(7, &mac[..])]);
         assert!(after.is_history(8, b"rows", &after.seal_history(b"rows")));
-        // Or it comes back, and goes again.
-        let back = keys(1).beside(&new).unwrap().inherit(&stored).unwrap();
-        let stored_back = back.bequest(Some((8, b"mac")), [5; NONCE_BYTES]);
-        let back = keys(2).beside(&master_key_from([1; KEY_BYTES])).unwrap();
-        let back = back.inherit(&stored_back).unwrap();
-        assert!(back.is_history(8, b"rows", &keys(2).seal_history(b"rows")));
-        assert!(back.is_history(9, b"rows", &mac) && !back.has_taken_over());
-        assert!(back.is_history(9, b"rows", &back.seal_history(b"rows")), "as the current one");
+        // It does not come back.
+        let back = keys(1).beside(&new).unwrap().inherit(&stored);
+        assert!(matches!(back, Err(KeyError::Retired)));
         // And once more.
         let third = keys(3).beside(&new).unwrap().inherit(&stored).unwrap();
         let stored = third.bequest(Some((9, b"mac")), [6; NONCE_BYTES]);
@@ -379,6 +386,16 @@ mod tests {
         let after = keys(2).inherit(&after).unwrap();
         assert!(!after.is_history(8, b"rows", &keys(9).seal_history(b"rows")));
         assert!(after.known_seals().all(|seal| seal == (7, b"mac")));
+        // Nor is the old one as if it had been retired before.
+        let early = keys(9).beside(&master_key_from([1; KEY_BYTES])).unwrap();
+        let early = early.bequest(None, [4; NONCE_BYTES]);
+        let early = keys(2).beside(&master_key_from([9; KEY_BYTES])).unwrap().inherit(&early);
+        let both = Keys {
+            other: Some(Master::derive(&master_key_from([1; KEY_BYTES])).unwrap()),
+            ..early.unwrap()
+        };
+        let after = keys(2).inherit(&both.bequest(Some((7, b"mac")), [5; NONCE_BYTES])).unwrap();
+        assert!(after.is_history(7, b"rows", &old.seal_history(b"rows")));
         // A secret that is sealed anew is nothing that outlives a key.
         let secret = old.seal(r#"{"pepper":[],"history":[]}"#, [3; NONCE_BYTES]);
         let stored = format!("{}:{}", old.id(), STANDARD.encode(secret));

@@ -17,6 +17,8 @@ pub enum RekeyError {
     NoOther,
     #[error("the service has not begun with this master key yet")]
     NotServed,
+    #[error("the database goes by this master key already, and the other was never in use")]
+    GoesByIt,
     /// Table and key of each.
     #[error("{} stored secrets can be read with neither key: {}", .0.len(), some(.0))]
     Unreadable(Vec<String>),
@@ -41,17 +43,20 @@ pub struct SealedAnew {
     pub unreadable: Vec<String>,
 }
 
-/// May be cut off and run again. With `leave_unreadable`, what neither key opens is lost with the other one.
+/// May be cut off and run again. With `leave_unreadable`, what neither key opens stays as it is.
 pub async fn rekey(
     app: &App,
     leave_unreadable: bool,
     by: &Author,
 ) -> Result<SealedAnew, RekeyError> {
-    if app.keys.other_id().is_none() {
-        return Err(RekeyError::NoOther);
-    }
-    if app.store.served_with().await? != Some(app.keys.id()) {
+    let other = app.keys.other_id().ok_or(RekeyError::NoOther)?;
+    let served = app.store.served_with().await?;
+    if !served.contains(&app.keys.id()) {
         return Err(RekeyError::NotServed);
+    }
+    // Else somebody goes back to it, after the other has been in use.
+    if app.keys.is_the_databases() && !app.keys.has_taken_over() && !served.contains(&other) {
+        return Err(RekeyError::GoesByIt);
     }
     let mut done = SealedAnew::default();
     seal_all_anew(app, &mut done).await?;
@@ -96,18 +101,19 @@ async fn seal_anew(
     loop {
         let rows = app.store.sealed_rows(place, last.as_ref(), ROWS_MAX).await?;
         let Some(end) = rows.last().cloned() else { return Ok(done) };
-        let mut anew = Vec::new();
+        let (mut anew, mut strange) = (Vec::new(), Vec::new());
         for row in rows {
             match sealed_anew(app, &row) {
                 Ok(None) => {}
                 Ok(Some(sealed)) => anew.push((row, sealed)),
-                Err(_) => unreadable.push(row.to_string()),
+                Err(_) => strange.push(row.to_string()),
             }
         }
         let count = anew.len();
         // What somebody has changed meanwhile is another secret, sealed by the service as it is now.
         if count == 0 || app.store.seal_anew(place, anew).await? {
             done += count;
+            unreadable.append(&mut strange);
             last = Some(end);
         }
     }

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use svc_service::app::Clock;
 use svc_service::config::Config;
 use svc_service::domain::Environment;
-use svc_service::keys::{Keys, id_of};
+use svc_service::keys::{KeyError, Keys, id_of};
 use svc_service::store::{Database, Inspection, inspect};
 
 use super::Check;
@@ -113,7 +113,7 @@ fn master_key(config: &Config, looked: &Inspection, environment: Environment) ->
         if looked.master_key_id.is_some() && !looked.keeps_master_key {
             return Check::failed(
                 "master key",
-                "none is given, and this database was made with one",
+                "none is given, and this database goes by one",
                 "name its file in SVC_SERVER_MASTER_KEY_FILE",
             );
         }
@@ -130,29 +130,35 @@ fn master_key(config: &Config, looked: &Inspection, environment: Environment) ->
         Some(other) => keys.beside(other),
         None => Ok(keys),
     });
-    let goes_by = looked.master_key_id.as_deref().map(id_of);
-    match (keys, goes_by) {
-        (Err(fault), _) => Check::failed("master key", fault.to_string(), "give the right file"),
-        (Ok(keys), Some(id)) if keys.other_id().as_deref() == Some(id) => Check::warning(
+    let (keys, stored) = match (keys, &looked.master_key_id) {
+        (Err(fault), _) => {
+            return Check::failed("master key", fault.to_string(), "give the right file");
+        }
+        (Ok(_), None) => {
+            return Check::ok("master key", "well formed; the database has met none yet");
+        }
+        (Ok(keys), Some(stored)) => (keys, stored),
+    };
+    let other = keys.other_id();
+    match keys.inherit(stored) {
+        Err(KeyError::OtherKey) => Check::failed(
+            "master key",
+            "this database goes by another one",
+            "give the service that one: no stored secret can be used without it",
+        ),
+        Err(fault) => Check::failed("master key", fault.to_string(), "give the right file"),
+        Ok(_) if other.as_deref() == Some(id_of(stored)) => Check::warning(
             "master key",
             "has not taken over from the other one yet",
             "once every node was started with both, run svc rekey",
         ),
-        (Ok(keys), Some(id)) if keys.id() == id && keys.other_id().is_some() => Check::warning(
+        Ok(_) if other.is_some() => Check::warning(
             "master key",
             "another one is given beside the one this database goes by",
             "if svc rekey has run, take the other out of the settings and restart; if it is to take over, go \
              on with \"Changing the master key\" in docs/operate.md",
         ),
-        (Ok(keys), Some(id)) if keys.id() == id => {
-            Check::ok("master key", "is the one this database goes by")
-        }
-        (Ok(_), Some(_)) => Check::failed(
-            "master key",
-            "this database goes by another one",
-            "give the service that one: no stored secret can be used without it",
-        ),
-        (Ok(_), None) => Check::ok("master key", "well formed; the database has met none yet"),
+        Ok(_) => Check::ok("master key", "is the one this database goes by"),
     }
 }
 

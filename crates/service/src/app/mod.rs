@@ -85,6 +85,11 @@ pub enum StartError {
     Rails(#[from] RailsError),
     #[error("this database goes by another master key; give the service that one")]
     OtherMasterKey,
+    #[error(
+        "the service has begun with another master key since: give that one as well, as \
+         other_master_key"
+    )]
+    ServedWithAnother,
 }
 
 impl App {
@@ -152,8 +157,16 @@ async fn keys(store: &Store, config: &Config, random: &Random) -> Result<Keys, S
     }
     // Hashes and seals of one key mean nothing to another: refuse instead of answering 401 for ever.
     let stored = store.master_key_or_insert(&keys.id()).await?;
-    keys.inherit(&stored).map_err(|fault| match fault {
+    let keys = keys.inherit(&stored).map_err(|fault| match fault {
         KeyError::OtherKey => StartError::OtherMasterKey,
-        KeyError::NotAKey | KeyError::OtherNotAKey | KeyError::Changed => fault.into(),
-    })
+        KeyError::NotAKey | KeyError::OtherNotAKey | KeyError::Retired | KeyError::Changed => {
+            fault.into()
+        }
+    })?;
+    // What that one has sealed meanwhile nobody here could read.
+    let known = [Some(keys.id()), keys.other_id()];
+    if store.served_with().await?.into_iter().any(|id| !known.contains(&Some(id))) {
+        return Err(StartError::ServedWithAnother);
+    }
+    Ok(keys)
 }

@@ -24,6 +24,7 @@ texts! {
     wait_approve: "Autorize e volte a esta página", "Approve and come back to this page", "Autorisez et revenez sur cette page";
     wait_auto: "Esta página actualiza-se sozinha.", "This page updates by itself.", "Cette page s'actualise toute seule.";
     refused: "Pagamento não autorizado", "Payment not approved", "Paiement non autorisé";
+    not_charged: "Não lhe foi cobrado nada.", "You were not charged.", "Vous n'avez pas été débité.";
     retry: "Tentar de novo", "Try again", "Réessayer";
     other: "Outro método", "Other method", "Autre moyen";
     reference_title: "Pague com esta referência", "Pay with this reference", "Payez avec cette référence";

@@ -65,6 +65,8 @@ struct Page<'a> {
     seconds_left: String,
     wait_left_now: String,
     reason: &'static str,
+    /// The rail said no: nobody need wonder where the money is.
+    is_refused: bool,
     entity: &'a str,
     reference_spaced: String,
     reference_digits: &'a str,
@@ -223,6 +225,7 @@ impl<'a> Builder<'a> {
             wait_left_now: t.wait_left.replace("{s}", &seconds_left.to_string()),
             seconds_left: seconds_left.to_string(),
             reason: attempt.map_or("", |attempt| reason(t, attempt)),
+            is_refused: attempt.is_some_and(is_refused),
             entity: bank.map_or("", |bank| bank.entity()),
             reference_spaced: bank.map(|bank| bank.spaced()).unwrap_or_default(),
             reference_digits: bank.map_or("", |bank| bank.number()),
@@ -435,6 +438,11 @@ fn reason(t: &'static Texts, attempt: &PaymentAttempt) -> &'static str {
         Some(Reason::RailDown | Reason::Config) => t.down_text,
         Some(Reason::Other(_)) | None => t.refused_other,
     }
+}
+
+fn is_refused(attempt: &PaymentAttempt) -> bool {
+    use Reason::{InsufficientFunds, IssuerRefused, Limit, PayerRefused};
+    matches!(attempt.reason, Some(PayerRefused | InsufficientFunds | Limit | IssuerRefused))
 }
 
 fn paid_method(dossier: &Dossier) -> PaymentMethod {

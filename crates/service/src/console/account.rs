@@ -117,7 +117,7 @@ pub(super) async fn change_totp(
     };
     // It proved the phone; whoever looked on cannot sign in with it.
     app.store.use_totp_step(viewer.person.id, step).await?;
-    // The offer may be of a master key that has gone since.
+    // The offer may be of a master key that is about to go.
     let sealed = app.keys.seal(&STANDARD.encode(&seed), app.random.bytes());
     change(&app, &viewer, &headers, PersonChange::Totp(Some(sealed))).await
 }

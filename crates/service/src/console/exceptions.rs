@@ -26,6 +26,7 @@ struct ExceptionsPage {
 struct ExceptionRow {
     id: i64,
     kind_text: &'static str,
+    meaning: &'static str,
     reference: String,
     rail: String,
     rail_payment_id: String,
@@ -58,6 +59,7 @@ pub(super) async fn exceptions(
     let rows = lines.into_iter().map(|line| ExceptionRow {
         id: line.id,
         kind_text: frame.t.exception_kind(line.kind),
+        meaning: frame.t.exception_meaning(line.kind),
         reference: line.reference_number.map_or(String::new(), |order| order.as_str().to_owned()),
         rail: line.rail,
         rail_payment_id: line.rail_payment_id,

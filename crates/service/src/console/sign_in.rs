@@ -9,7 +9,7 @@ use secrecy::SecretString;
 
 use super::access::{Form, Id, Viewer, closed_session, open_session};
 use super::frame::{Bare, Refusal, language, own_path, respond};
-use super::{password, totp};
+use super::{account, password, totp};
 use crate::app::App;
 use crate::domain::{Actor, Author, Environment, Login};
 use crate::http::{Exchange, Pairs};
@@ -67,7 +67,12 @@ pub(super) async fn check(
             let entered = enter(&app, &person, &exchange, next.clone()).await?;
             // Whoever changed the password while this one was checked has ended all sessions but this.
             let now = app.store.person(person.id).await?;
-            let proof = |of: &Person| (of.password_hash.clone(), of.totp_sealed.clone());
+            let proof = |of: &Person| {
+                (
+                    of.password_hash.clone(),
+                    of.totp_sealed.as_deref().map(|sealed| account::seed(&app, sealed)),
+                )
+            };
             match now.is_some_and(|now| proof(&now) == proof(&person)) {
                 true => Ok(entered),
                 false => Ok(page(&app, &headers, next, given, "wrong")),
@@ -98,7 +103,7 @@ async fn verified(
     if app.limits.code(person.id).is_err() {
         return Ok(None);
     }
-    let seed = super::account::seed(app, sealed)
+    let seed = account::seed(app, sealed)
         .ok_or_else(|| Refusal::Broken("a seed of codes cannot be opened".into()))?;
     let step = totp::step_of(&seed, form.value("code"), app.clock.machine_now());
     match step {

@@ -131,6 +131,29 @@ texts! {
     action_exception_enter: "Excepção registada", "Exception entered", "Exception enregistrée";
     action_exception: "Excepção resolvida", "Exception resolved", "Exception résolue";
     action_simulate: "Simulado à mão", "Simulated by hand", "Simulé à la main";
+    action_attempt_answer: "Resposta dada por um operador", "Answered by an operator", "Réponse d’un opérateur";
+    action_export: "Pedidos exportados", "Orders exported", "Commandes exportées";
+    action_clock: "Relógio adiantado", "Clock moved", "Horloge avancée";
+    action_reconcile: "Extracto comparado", "Statement compared", "Relevé comparé";
+    action_replay: "Webhook enviado de novo", "Webhook sent again", "Webhook renvoyé";
+    action_partner_create: "Parceiro criado", "Partner created", "Partenaire créé";
+    action_partner_disable: "Parceiro desactivado", "Partner disabled", "Partenaire désactivé";
+    action_partner_enable: "Parceiro activado", "Partner enabled", "Partenaire activé";
+    action_partner_rotate: "Segredo do parceiro renovado", "Partner’s secret renewed", "Secret du partenaire renouvelé";
+    action_partner_revoke: "Segredo anterior revogado", "Secret before revoked", "Secret précédent révoqué";
+    action_application_create: "Aplicação criada", "Application created", "Application créée";
+    action_application_rotate: "Segredo de webhook renovado", "Webhook secret renewed", "Secret de webhook renouvelé";
+    action_person_create: "Pessoa criada", "Person created", "Personne créée";
+    action_person_invite: "Convite feito", "Invitation made", "Invitation faite";
+    action_person_role: "Papel mudado", "Role changed", "Rôle changé";
+    action_person_disable: "Pessoa desactivada", "Person disabled", "Personne désactivée";
+    action_person_enable: "Pessoa activada", "Person enabled", "Personne activée";
+    action_person_password: "Palavra-passe mudada", "Password changed", "Mot de passe changé";
+    action_person_totp: "Códigos de uso único", "One-time codes", "Codes à usage unique";
+    action_sign_in: "Entrou", "Signed in", "Connexion";
+    action_sign_in_refused: "Entrada recusada", "Sign-in refused", "Connexion refusée";
+    action_sign_out: "Saiu", "Signed out", "Déconnexion";
+    action_master_key: "Chave-mestra mudada", "Master key changed", "Clé maîtresse changée";
     attempt_submitted: "enviada", "submitted", "envoyé";
     attempt_awaiting_payer: "à espera do cliente", "awaiting the payer", "attend le payeur";
     attempt_unknown: "sem resposta", "unknown", "sans réponse";
@@ -174,6 +197,12 @@ texts! {
     kind_excess: "A mais", "Excess", "En trop";
     kind_unmatched: "Sem pedido", "Unmatched", "Sans commande";
     kind_reversal: "Estorno", "Reversal", "Contre-passation";
+    meaning_late: "O pedido já estava cancelado quando o dinheiro chegou. Normalmente devolve-se.", "The order was cancelled before the money came. Usually it is refunded.", "La commande était déjà annulée quand l’argent est arrivé. En général on rembourse.";
+    meaning_mismatch: "O cliente pagou outro montante. O pedido espera: aceite-o como pago, ou devolva o dinheiro.", "The payer paid another amount. The order waits: accept it as paid, or refund the money.", "Le payeur a payé un autre montant. La commande attend : acceptez-la comme payée, ou remboursez.";
+    meaning_reused: "A rede usou para este pagamento um id que já era de outro. Confirme com ela que o dinheiro chegou; o pedido espera.", "The rail used an id for this payment that was of another before. Ask it whether the money came; the order waits.", "Le réseau a utilisé pour ce paiement un id déjà pris. Vérifiez auprès de lui que l’argent est arrivé ; la commande attend.";
+    meaning_excess: "O pedido já estava pago: o dinheiro está cá duas vezes. Normalmente devolve-se.", "The order was paid before: the money is here twice. Usually it is refunded.", "La commande était déjà payée : l’argent est là deux fois. En général on rembourse.";
+    meaning_unmatched: "Nenhum pedido tem esta referência. Pergunte à rede quem pagou e devolva.", "No order has this reference. Ask the rail who paid, and refund.", "Aucune commande n’a cette référence. Demandez au réseau qui a payé, et remboursez.";
+    meaning_reversal: "A rede tirou o dinheiro de volta. O pedido fica como está: fale com o comerciante.", "The rail took the money back. The order stays as it is: talk to the merchant.", "Le réseau a repris l’argent. La commande reste comme elle est : parlez au marchand.";
     rail: "Rede", "Rail", "Réseau";
     resolve: "Resolver", "Resolve", "Résoudre";
     resolve_accept: "Aceitar como pago", "Accept as paid", "Accepter comme payé";
@@ -307,6 +336,18 @@ impl Texts {
         }
     }
 
+    /// What happened, and what is usually done about it.
+    pub(super) fn exception_meaning(&self, kind: ExceptionKind) -> &'static str {
+        match kind {
+            ExceptionKind::Late => self.meaning_late,
+            ExceptionKind::Mismatch => self.meaning_mismatch,
+            ExceptionKind::Reused => self.meaning_reused,
+            ExceptionKind::Excess => self.meaning_excess,
+            ExceptionKind::Unmatched => self.meaning_unmatched,
+            ExceptionKind::Reversal => self.meaning_reversal,
+        }
+    }
+
     pub(super) fn attempt_state(&self, state: AttemptState) -> &'static str {
         match state {
             AttemptState::Submitted => self.attempt_submitted,
@@ -337,6 +378,29 @@ impl Texts {
             "exception.enter" => self.action_exception_enter,
             "exception.resolve" => self.action_exception,
             "order.simulate" => self.action_simulate,
+            "attempt.answer" => self.action_attempt_answer,
+            "orders.export" => self.action_export,
+            "clock.advance" => self.action_clock,
+            "rail.reconcile" => self.action_reconcile,
+            "webhook.replay" => self.action_replay,
+            "partner.create" => self.action_partner_create,
+            "partner.disable" => self.action_partner_disable,
+            "partner.enable" => self.action_partner_enable,
+            "partner.rotate_secret" => self.action_partner_rotate,
+            "partner.revoke_previous_secret" => self.action_partner_revoke,
+            "application.create" => self.action_application_create,
+            "application.rotate_webhook_secret" => self.action_application_rotate,
+            "person.create" => self.action_person_create,
+            "person.invite" => self.action_person_invite,
+            "person.set_role" => self.action_person_role,
+            "person.disable" => self.action_person_disable,
+            "person.enable" => self.action_person_enable,
+            "person.set_password" => self.action_person_password,
+            "person.set_totp" => self.action_person_totp,
+            "person.sign_in" => self.action_sign_in,
+            "person.sign_in_refused" => self.action_sign_in_refused,
+            "person.sign_out" => self.action_sign_out,
+            "master_key.change" => self.action_master_key,
             other => other,
         }
     }

@@ -21,8 +21,8 @@ use url::Url;
 
 use super::wire::{
     AckRequest, AnswerReply, AttemptRequest, CapabilitiesReply, DrainReply, DrainRequest, Listing,
-    NoRequest, NotAuthentic, Signature, StartRequest, StatementReply, StatementRequest, notice,
-    sign, verify,
+    NoRequest, NotAuthentic, Signature, StartRequest, StatementReply, StatementRequest, is_secret,
+    notice, sign, verify,
 };
 use super::{Answer, Capabilities, Line, Outcome, Start};
 use crate::config::RailConfig;
@@ -51,6 +51,10 @@ const TURN_MAX: SignedDuration = SignedDuration::from_mins(5);
 pub enum ConnectorError {
     #[error("the secret of rail {0} must be whsec_ and base64, as \"svc keygen --rail\" prints it")]
     Secret(String),
+    #[error(
+        "the other secret of rail {0} must be whsec_ and base64; take it out, or give the right one"
+    )]
+    OtherSecret(String),
     #[error("TLS cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
     #[error("the connector did not answer: {0}")]
@@ -79,8 +83,11 @@ impl Connector {
     pub(super) fn new(config: &RailConfig, run: &str) -> Result<Self, ConnectorError> {
         let secrets: Vec<_> =
             std::iter::once(&config.secret).chain(&config.other_secret).cloned().collect();
-        if sign(&secrets, "probe", Timestamp::UNIX_EPOCH, b"").is_none() {
+        if !is_secret(&config.secret) {
             return Err(ConnectorError::Secret(config.name.clone()));
+        }
+        if !config.other_secret.iter().all(is_secret) {
+            return Err(ConnectorError::OtherSecret(config.name.clone()));
         }
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);

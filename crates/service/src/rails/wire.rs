@@ -2,6 +2,7 @@
 //!
 //! Both directions are signed as Standard Webhooks are, with a secret of the connector's own.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper::header::{HeaderMap, HeaderValue};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
@@ -329,6 +330,14 @@ impl<'a> Signature<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the signature is missing or wrong")]
 pub struct NotAuthentic;
+
+/// Whether others cannot guess it: as the standard has it, 24 bytes at least.
+pub(super) fn is_secret(secret: &SecretString) -> bool {
+    const BYTES_MIN: usize = 24;
+    let wrapped = secret.expose_secret().strip_prefix("whsec_");
+    let bytes = wrapped.and_then(|text| STANDARD.decode(text).ok());
+    bytes.is_some_and(|bytes| bytes.len() >= BYTES_MIN)
+}
 
 /// With each of the secrets; whoever knows one of them finds its signature.
 pub(super) fn sign(

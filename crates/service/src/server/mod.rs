@@ -86,7 +86,7 @@ impl Server {
         let listener = Listener::bind(asked, app.config.tls.as_ref())?;
         let address =
             listener.address().map_err(|fault| ListenerError::Bind { address: asked, fault })?;
-        app.store.set_served_with(&app.keys.id()).await?;
+        app.store.note_served_with(&app.keys.id()).await?;
         Ok(Self { app, listener, dispatcher, address })
     }
 
@@ -251,20 +251,30 @@ fn tell_leap(leap: SignedDuration) {
 /// What a connector can do now; the queue of one that keeps it is read from now on. Each has a task of
 /// its own, so that one that hangs keeps nobody waiting.
 async fn ask_rail(app: App, rail: Arc<Rail>) {
+    let mut pause = NEW_RAIL_PERIOD;
+    let mut was_up = true;
     loop {
         if let Rail::Connector(connector) = &*rail {
+            let up = app.metrics.rail_up(rail.name());
             let answered = connector.refresh().await;
-            app.metrics.rail_up(rail.name()).set(f64::from(u8::from(answered.is_ok())));
-            if let Err(fault) = answered {
-                tracing::warn!(rail = rail.name(), %fault, "a rail does not say what it can do");
+            let is_up = answered.is_ok();
+            up.set(if is_up { 1.0 } else { 0.0 });
+            match answered {
+                Err(fault) if was_up => {
+                    tracing::warn!(rail = rail.name(), %fault, "a rail does not say what it can do");
+                }
+                Ok(()) if !was_up => tracing::info!(rail = rail.name(), "a rail answers again"),
+                Ok(()) | Err(_) => {}
             }
+            was_up = is_up;
         }
         if rail.capabilities().is_some_and(|can| can.has_queue)
             && let Err(fault) = app.store.open_queue(rail.name(), app.clock.now()).await
         {
             tracing::warn!(%fault, "the queue of a rail could not be noted");
         }
-        let known = rail.capabilities().is_some();
-        tokio::time::sleep(if known { RAILS_PERIOD } else { NEW_RAIL_PERIOD }).await;
+        pause = if rail.capabilities().is_some() { RAILS_PERIOD } else { pause };
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(RAILS_PERIOD);
     }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::audit::audited;
 use super::portable::{Cells, Statement, Value, values};
-use super::{Engine, Result, Store, as_limit, engine};
+use super::{Result, Store, as_limit};
 use crate::domain::Author;
 
 /// A column of sealed secrets.
@@ -59,7 +59,8 @@ impl SealedIn {
 }
 
 const MASTER_KEY_ID: &str = "master_key_id";
-const SERVED_WITH: &str = "served_with_master_key_id";
+/// Before the id of each master key that the service began with.
+const SERVED_WITH: &str = "served_with:";
 
 impl Store {
     /// The master key this database goes by, with what outlived others: this one if it has met none.
@@ -67,16 +68,20 @@ impl Store {
         self.setting_or_insert(MASTER_KEY_ID, id).await
     }
 
-    /// The master key that the service last began with.
-    pub async fn served_with(&self) -> Result<Option<String>> {
-        engine!(self.setting(SERVED_WITH))
+    /// The ids of the master keys that the service began with since one took over from another.
+    pub async fn served_with(&self) -> Result<Vec<String>> {
+        let sql = "select value from settings where key like ?1";
+        let all = format!("{SERVED_WITH}%");
+        self.select(Statement::new(sql, values![all]), Cells::text).await
     }
 
-    pub async fn set_served_with(&self, id: &str) -> Result<()> {
-        if self.served_with().await?.as_deref() == Some(id) {
+    pub async fn note_served_with(&self, id: &str) -> Result<()> {
+        if self.served_with().await?.iter().any(|known| known == id) {
             return Ok(());
         }
-        engine!(self.put_setting(SERVED_WITH, id))
+        let sql = "insert into settings (key, value) values (?1, ?2) on conflict do nothing";
+        let key = format!("{SERVED_WITH}{id}");
+        self.transact(vec![Statement::new(sql, values![key, id])]).await.map(drop)
     }
 
     /// Some rows after this one, of which some may hold a secret.
@@ -120,8 +125,10 @@ impl Store {
         by: &Author,
     ) -> Result<bool> {
         let change = "update settings set value = ?1 where key = ?2 and value = ?3";
+        let forget = "delete from settings where key like ?1 and value <> ?2";
         self.transact(vec![
             Statement::new(change, values![to, MASTER_KEY_ID, from]),
+            Statement::new(forget, values![format!("{SERVED_WITH}%"), id]),
             audited(at, by, "master_key.change", id, None, ""),
         ])
         .await

@@ -256,6 +256,7 @@ async fn a_method_that_was_tried_too_often_is_no_longer_offered(database: TestDa
     }
     let refused = checkout.page("").await;
     assert!(refused.text.contains("data-screen=\"refused\""), "{}", refused.text);
+    assert!(refused.text.contains("Não lhe foi cobrado nada."), "nobody wonders");
     assert!(!refused.text.contains("view=phone"), "trying again leads nowhere");
     assert!(refused.text.contains("view=choose"), "another method does");
     for view in ["phone", "choose"] {

@@ -179,6 +179,9 @@ async fn an_exception_is_resolved_with_a_reason_and_only_once(database: TestData
     let page = world.get(&olga, "/console/exceptions?show=all").await.text;
     assert!(page.contains("the bank said so") && page.contains("operator:olga"), "{page}");
     assert!(!page.contains("<b>the bank"), "a reason is a text");
+    assert!(page.contains("The payer paid another amount."), "what it means: {page}");
+    let page = world.get(&olga, "/console/audit").await.text;
+    assert!(page.contains("Exception resolved"), "what was done: {page}");
     let again = world.post(&olga, &target, "resolution=refund&reason=because").await;
     assert_eq!(again.status, StatusCode::CONFLICT);
     assert_eq!(world.told("operator:olga", "exception.resolve", held).await, 1);
