@@ -91,10 +91,12 @@ impl Keys {
         let (id, kept) = parts(stored);
         let own = self.masters().find(|master| hex::encode(master.id) == id);
         let own = own.ok_or(KeyError::OtherKey)?;
-        let kept = match kept {
+        let mut kept = match kept {
             Some(sealed) => own.read_kept(sealed)?,
             None => Kept { pepper: own.pepper, history: Vec::new() },
         };
+        // Only a thief would say that the key they hold was replaced.
+        kept.history.retain(|retired| retired.key != own.history);
         // It could make no seal of the history that counts.
         if kept.has_retired(&self.current) {
             return Err(KeyError::Retired);
@@ -111,9 +113,10 @@ impl Keys {
         id_of(&self.stored) == self.id()
     }
 
-    /// Whether the other one was replaced.
+    /// Whether it does, instead of the other one.
     pub(crate) fn has_taken_over(&self) -> bool {
-        self.other.as_ref().is_none_or(|other| self.kept.has_retired(other))
+        let replaced = |other: &Master| self.kept.has_retired(other);
+        self.is_the_databases() && self.other.as_ref().is_none_or(replaced)
     }
 
     /// What the database is to store when the current master key takes over from the other. All of the
@@ -122,14 +125,11 @@ impl Keys {
         let (last_seal, last_mac) = last.map_or((0, Vec::new()), |(id, mac)| (id, mac.to_vec()));
         let mut kept = self.kept.clone();
         let last = |key| Retired { key, last_seal, last_mac: last_mac.clone() };
-        // Whoever could write the database while a leaked key was in use may have put in others, or that one.
+        // Whoever could write the database while a leaked key was in use may have put in others.
         for retired in kept.history.iter_mut().filter(|retired| retired.last_seal > last_seal) {
             *retired = last(retired.key);
         }
-        if let Some(other) = &self.other {
-            kept.history.retain(|retired| retired.key != other.history);
-            kept.history.push(last(other.history));
-        }
+        kept.history.extend(self.other.iter().map(|other| last(other.history)));
         let text: SecretString =
             serde_json::to_string(&kept).expect("numbers always serialise").into();
         let sealed = self.current.sealed(&self.current.keep, text.expose_secret(), nonce);
@@ -386,14 +386,13 @@ mod tests {
         let after = keys(2).inherit(&after).unwrap();
         assert!(!after.is_history(8, b"rows", &keys(9).seal_history(b"rows")));
         assert!(after.known_seals().all(|seal| seal == (7, b"mac")));
-        // Nor is the old one as if it had been retired before.
-        let early = keys(9).beside(&master_key_from([1; KEY_BYTES])).unwrap();
-        let early = early.bequest(None, [4; NONCE_BYTES]);
-        let early = keys(2).beside(&master_key_from([9; KEY_BYTES])).unwrap().inherit(&early);
-        let both = Keys {
-            other: Some(Master::derive(&master_key_from([1; KEY_BYTES])).unwrap()),
-            ..early.unwrap()
-        };
+        // Nor can it be said that the old one was replaced before.
+        let itself = Master::derive(&master_key_from([1; KEY_BYTES])).unwrap();
+        let forged = Keys { other: Some(itself), ..keys(1) }.bequest(None, [4; NONCE_BYTES]);
+        assert!(keys(1).inherit(&forged).is_ok());
+        let both = keys(2).beside(&master_key_from([1; KEY_BYTES])).unwrap();
+        let both = both.inherit(&forged).unwrap();
+        assert!(!both.has_taken_over());
         let after = keys(2).inherit(&both.bequest(Some((7, b"mac")), [5; NONCE_BYTES])).unwrap();
         assert!(after.is_history(7, b"rows", &old.seal_history(b"rows")));
         // A secret that is sealed anew is nothing that outlives a key.
