@@ -128,7 +128,7 @@ test("money of another amount is accepted, with a reason, and the order is paid"
   const { page, open, told, agree, leave } = await stage.operator();
   await open("/exceptions");
   const card = cardOf(page, order);
-  await card.getByText("Outro montante").waitFor();
+  await card.getByText("Outro montante", { exact: true }).waitFor();
   await card.getByText("9.005,00\u00a0Kz").first().waitFor();
   await card.getByLabel("Resolver").selectOption("accept");
   await card.getByRole("button", { name: "Resolver" }).click();
@@ -149,7 +149,7 @@ test("money of another amount is given back, and a partner sees that it was", as
   const order = await mismatch(9003);
   const partner = await stage.partnerUser("owner");
   await partner.open("/exceptions");
-  await cardOf(partner.page, order).getByText("Outro montante").waitFor();
+  await cardOf(partner.page, order).getByText("Outro montante", { exact: true }).waitFor();
   assert.equal(await partner.page.locator("main form").count(), 0, "an operator decides");
   const { page, open, told, agree, leave } = await stage.operator();
   await open("/exceptions");
