@@ -46,7 +46,7 @@ const CLOCK_PERIOD: Duration = Duration::from_millis(500);
 const ABSENCE: Duration = Duration::from_secs(60);
 /// How often connectors are asked what they can do.
 const RAILS_PERIOD: Duration = Duration::from_secs(30);
-/// The same of one that has not answered yet: it may be starting, as we are.
+/// The same, the first time, of one that has not answered yet.
 const NEW_RAIL_PERIOD: Duration = Duration::from_secs(2);
 const FORGET_PERIOD: Duration = Duration::from_secs(60);
 /// How often what partners asked is written.
@@ -251,7 +251,7 @@ fn tell_leap(leap: SignedDuration) {
 /// What a connector can do now; the queue of one that keeps it is read from now on. Each has a task of
 /// its own, so that one that hangs keeps nobody waiting.
 async fn ask_rail(app: App, rail: Arc<Rail>) {
-    let mut pause = NEW_RAIL_PERIOD;
+    let mut asked = 0_u32;
     let mut was_up = true;
     loop {
         if let Rail::Connector(connector) = &*rail {
@@ -273,8 +273,31 @@ async fn ask_rail(app: App, rail: Arc<Rail>) {
         {
             tracing::warn!(%fault, "the queue of a rail could not be noted");
         }
-        pause = if rail.capabilities().is_some() { RAILS_PERIOD } else { pause };
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(RAILS_PERIOD);
+        let known = rail.capabilities().is_some();
+        tokio::time::sleep(until_asked_again(asked, known)).await;
+        asked = asked.saturating_add(1);
+    }
+}
+
+/// Soon at first: it may be starting, as we are.
+fn until_asked_again(asked: u32, known: bool) -> Duration {
+    match known {
+        true => RAILS_PERIOD,
+        false => NEW_RAIL_PERIOD.saturating_mul(2_u32.saturating_pow(asked)).min(RAILS_PERIOD),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rail_that_has_not_answered_yet_is_soon_asked_again_and_then_less_often() {
+        let seconds = |known| {
+            let pause = |asked| until_asked_again(asked, known).as_secs();
+            [0, 1, 2, 3, 4, u32::MAX].map(pause)
+        };
+        assert_eq!(seconds(false), [2, 4, 8, 16, 30, 30]);
+        assert_eq!(seconds(true), [30; 6]);
     }
 }
