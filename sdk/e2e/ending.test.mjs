@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { PHONE } from "./support/browser.mjs";
 import * as checkout from "./support/checkout.mjs";
+import { looksRight } from "./support/looks.mjs";
 import { useStage } from "./support/stage.mjs";
 import { SENTENCES } from "./support/texts.mjs";
 
@@ -126,6 +128,46 @@ test("a reference that cannot be issued says so", async () => {
   const { page, leave } = await stage.visit({ order: { amount: 9_009 } });
   await checkout.press(page, checkout.method(page, "FPSOLPGEXT"));
   await checkout.on(page, "down");
+  await leave();
+});
+
+test("money of another amount is looked into by a person, and nothing turns meanwhile", async () => {
+  const { page, leave } = await stage.visit({ order: { amount: 9_004 } });
+  await checkout.chooseReference(page);
+  await stage.service.advance(10);
+  await checkout.look(page, "confirming");
+  await page.getByRole("heading", { name: "Valor a verificar" }).waitFor();
+  await page.locator("main").getByText("Não pague outra vez").waitFor();
+  assert.equal(await page.locator(".mark.busy").count(), 0);
+  await page.setViewportSize(PHONE);
+  await looksRight(page, "held-pt-phone");
+  await leave();
+});
+
+test("a tap on a slow network is seen at once, and told after a while", async () => {
+  const { order, page, context, leave } = await stage.visit();
+  await checkout.choosePhone(page);
+  let answer = () => {};
+  const answered = new Promise((resolve) => {
+    answer = resolve;
+  });
+  await context.route("**/pay?*", async (route) => {
+    await answered;
+    await route.continue();
+  });
+  await checkout.payByPhone(page, "900000001");
+  await page.locator('main[aria-busy="true"]').waitFor();
+  assert.ok(!(await page.locator("#problem").isVisible()), "not yet");
+  await page.clock.fastForward(2_000);
+  await page.getByText(SENTENCES.slow.pt).waitFor();
+  await page.setViewportSize(PHONE);
+  await looksRight(page, "slow-pt-phone");
+  answer();
+  await checkout.on(page, "waiting");
+  assert.ok(!(await page.locator("#problem").isVisible()), "it is there");
+  await stage.service.advance(30);
+  await checkout.look(page, "paid");
+  await stage.merchant.told(order, "CON");
   await leave();
 });
 

@@ -74,6 +74,11 @@ export const SENTENCES = {
     en: "You are connected again. Tap once more: you will not pay twice.",
     fr: "La connexion est revenue. Touchez encore une fois\u00a0: vous ne paierez pas deux fois.",
   },
+  slow: {
+    pt: "A ligação está lenta. Aguarde, não toque outra vez.",
+    en: "The connection is slow. Please wait, do not tap again.",
+    fr: "La connexion est lente. Attendez, ne touchez pas à nouveau.",
+  },
   unsent: {
     pt: "Sem ligação. Assim que voltar, tente outra vez: não será cobrado duas vezes.",
     en: "No connection. Once it is back, try again: you will not pay twice.",

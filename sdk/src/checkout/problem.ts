@@ -3,6 +3,11 @@
 let isOffline = false;
 let isUnsent = false;
 
+/** What the payer asked for is on its way, and takes its time. */
+export function showSlow(): void {
+  if (!isOffline) show((strip) => strip.dataset.slow, "calm");
+}
+
 /** Something is looked at again by itself; what the payer has to do stands above that. */
 export function showOffline(): void {
   isOffline = true;
@@ -35,9 +40,10 @@ export function hideProblem(): void {
   if (strip) strip.hidden = true;
 }
 
-function show(words: (strip: HTMLElement) => string | undefined): void {
+function show(words: (strip: HTMLElement) => string | undefined, tone = ""): void {
   const strip = document.getElementById("problem");
   if (!strip) return;
+  strip.dataset.tone = tone;
   const text = words(strip) ?? "";
   // It is read aloud whenever it is written.
   if (strip.textContent !== text) strip.textContent = text;

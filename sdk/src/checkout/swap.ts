@@ -1,7 +1,7 @@
 // Fetches a page of the checkout and puts its <main> in the place of the one shown.
 
 import { page, say, swapped } from "./page";
-import { hideProblem, showFailure } from "./problem";
+import { hideProblem, showFailure, showSlow } from "./problem";
 import { type Answer, request } from "./request";
 
 interface Options {
@@ -10,6 +10,9 @@ interface Options {
   /** The payer followed a link, so that "back" must lead here again. */
   remember?: boolean;
 }
+
+/** Whoever has waited so long taps again, unless told why nothing happens. */
+const SLOW_MS = 2_000;
 
 // A later step of the payer wins over an answer still on its way.
 let newest = 0;
@@ -23,12 +26,14 @@ export async function load(url: string, options: Options): Promise<void> {
   newest += 1;
   loading += 1;
   const mine = newest;
-  setButtons(true);
+  setBusy(true);
+  const slow = setTimeout(showSlow, SLOW_MS);
   const answer = await request(url, options.fields ? { method: "POST", body: options.fields } : {});
+  clearTimeout(slow);
   loading -= 1;
   if (mine !== newest) return;
   if (!answer || !show(answer)) {
-    setButtons(false);
+    setBusy(false);
     return;
   }
   if (options.remember) history.pushState(null, "", answer.url);
@@ -79,8 +84,11 @@ function moveReader(main: HTMLElement, screenBefore: string): void {
   say((main.querySelector(".error, .lead") ?? heading)?.textContent?.trim() ?? "");
 }
 
-function setButtons(disabled: boolean): void {
-  for (const button of page().main.querySelectorAll<HTMLButtonElement>("form button")) {
-    button.disabled = disabled;
+/** Seen at once: on a slow network a tap that changes nothing is tapped again. */
+function setBusy(busy: boolean): void {
+  const { main } = page();
+  main.setAttribute("aria-busy", String(busy));
+  for (const button of main.querySelectorAll<HTMLButtonElement>("form button")) {
+    button.disabled = busy;
   }
 }

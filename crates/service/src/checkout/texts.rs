@@ -63,6 +63,7 @@ texts! {
     cancel_sure: "Depois de cancelar, esta encomenda já não pode ser paga.", "Once cancelled, this order can no longer be paid.", "Une fois annulée, cette commande ne peut plus être payée.";
     cancel_yes: "Sim, cancelar", "Yes, cancel", "Oui, annuler";
     cancel_waits: "Pediu para cancelar. Há um pagamento em curso: se não for autorizado, cancelamos.", "You asked to cancel. A payment is in progress: if it is not approved, we cancel.", "Vous avez demandé l'annulation. Un paiement est en cours : s'il n'est pas autorisé, nous annulons.";
+    slow: "A ligação está lenta. Aguarde, não toque outra vez.", "The connection is slow. Please wait, do not tap again.", "La connexion est lente. Attendez, ne touchez pas à nouveau.";
     offline: "Sem ligação. Tentamos de novo assim que voltar.", "No connection. We try again as soon as it is back.", "Pas de connexion. Nous réessayons dès qu'elle revient.";
     unsent: "Sem ligação. Assim que voltar, tente outra vez: não será cobrado duas vezes.", "No connection. Once it is back, try again: you will not pay twice.", "Pas de connexion. Dès qu'elle revient, réessayez : vous ne paierez pas deux fois.";
     back_online: "A ligação voltou. Toque outra vez: não será cobrado duas vezes.", "You are connected again. Tap once more: you will not pay twice.", "La connexion est revenue. Touchez encore une fois : vous ne paierez pas deux fois.";
@@ -85,6 +86,7 @@ texts! {
     too_many_title: "Demasiados pedidos", "Too many requests", "Trop de demandes";
     too_many_text: "Aguarde um momento e tente de novo.", "Wait a moment and try again.", "Attendez un instant et réessayez.";
     returned_text: "Recebemos um valor que não corresponde a esta encomenda e que será devolvido. Guarde o número da operação.", "We received money that did not fit this order, and it will be returned. Keep the operation number.", "Nous avons reçu de l'argent qui ne convenait pas à cette commande ; il sera rendu. Gardez le numéro d'opération.";
+    held: "Valor a verificar", "Amount to be checked", "Montant à vérifier";
     held_text: "O valor recebido não corresponde ao valor pedido. Vamos analisar o que se passou. Se precisar de ajuda, dê à loja o número da operação.", "The amount that arrived is not the one asked for. A person will look into it. If you need help, give the shop the operation number.", "Le montant reçu n'est pas celui demandé. Une personne va vérifier. Si vous avez besoin d'aide, donnez à la boutique le numéro d'opération.";
     cancelling: "A cancelar", "Cancelling", "Annulation en cours";
     cancelling_text: "Recuse ou ignore o pedido na app. Se o autorizar, o pagamento será válido.", "Refuse or ignore the request in the app. If you approve it, the payment counts.", "Refusez ou ignorez la demande dans l'app. Si vous l'autorisez, le paiement compte.";
