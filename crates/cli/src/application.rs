@@ -5,12 +5,12 @@ use jiff::SignedDuration;
 use secrecy::ExposeSecret;
 use serde::Serialize;
 use svc_service::credentials::{self, Takeover};
-use svc_service::domain::{ApplicationUuid, Author, ClientId, PublishableKey};
-use svc_service::store::PendingEvent;
+use svc_service::domain::{ApplicationId, ApplicationUuid, Author, ClientId, PublishableKey};
+use svc_service::store::{Directory, PendingEvent, StoreError};
 
 use crate::arguments::length;
 use crate::output;
-use crate::partner::application_view;
+use crate::partner::{ApplicationView, application_view};
 use crate::settings::DataArgs;
 
 #[derive(clap::Subcommand)]
@@ -83,6 +83,16 @@ pub(crate) struct Rotate {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
+struct Listed {
+    #[serde(flatten)]
+    application: ApplicationView,
+    /// What its partner is called.
+    partner: String,
+    client_id: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct NewApplication<'a> {
     publishable_key: String,
     #[serde(rename = "applicationUUID")]
@@ -114,20 +124,25 @@ async fn create(args: Create) -> anyhow::Result<()> {
 async fn list(args: List) -> anyhow::Result<()> {
     let app = args.data.settings()?.open().await?;
     let directory = app.store.directory().await?;
-    let views: Vec<_> = directory
-        .applications
-        .iter()
-        .map(|application| application_view(&app, application))
-        .collect();
+    let listed = directory.applications.iter().map(|application| {
+        let partner = directory.partners.iter().find(|partner| partner.id == application.partner);
+        let (partner, client_id) = partner
+            .map(|found| (found.name.clone(), found.client_id.as_str().to_owned()))
+            .unwrap_or_default();
+        Listed { application: application_view(&app, application), partner, client_id }
+    });
+    let listed: Vec<_> = listed.collect();
     if args.json {
-        output::json(&views);
+        output::json(&listed);
         return Ok(());
     }
-    let rows: Vec<_> = views
+    let rows: Vec<_> = listed
         .into_iter()
-        .map(|v| [v.publishable_key, v.name, v.pending_event.into(), v.created_at])
+        .map(|Listed { application: a, partner, .. }| {
+            [a.publishable_key, a.name, partner, a.pending_event.into(), a.created_at]
+        })
         .collect();
-    output::table(["PUBLISHABLE KEY", "NAME", "PEN EVENT", "CREATED"], &rows);
+    output::table(["PUBLISHABLE KEY", "NAME", "PARTNER", "PEN EVENT", "CREATED"], &rows);
     Ok(())
 }
 
@@ -153,12 +168,18 @@ async fn rotate(args: Rotate) -> anyhow::Result<()> {
 }
 
 /// People copy the key or the id, whichever they see.
-pub(crate) fn application_uuid(text: &str) -> anyhow::Result<ApplicationUuid> {
+fn application_uuid(text: &str) -> anyhow::Result<ApplicationUuid> {
     match PublishableKey::parse(text) {
         Some(key) => Ok(key.application_uuid().clone()),
         None => ApplicationUuid::parse(text.to_owned())
             .map_err(|issue| anyhow!("the application id {issue}")),
     }
+}
+
+pub(crate) fn application_id(directory: &Directory, text: &str) -> anyhow::Result<ApplicationId> {
+    let uuid = application_uuid(text)?;
+    let found = directory.applications.iter().find(|found| found.uuid == uuid);
+    Ok(found.ok_or(StoreError::Unknown("the application"))?.id)
 }
 
 fn print(json: bool, key: &PublishableKey, webhook_secret: &str) {

@@ -1,8 +1,10 @@
-//! Arguments as people write them: lengths of time, and texts that say something.
+//! Arguments as people write them: lengths of time, moments, and texts that say something.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use jiff::{SignedDuration, Span, SpanRelativeTo};
+use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
+use svc_service::app::Clock;
 use svc_service::domain::Author;
+use svc_service::store::Store;
 
 /// Who does something that the history keeps.
 #[derive(clap::Args)]
@@ -35,6 +37,57 @@ pub(crate) fn length(text: &str) -> Result<SignedDuration, String> {
         Ok(length) => Ok(length),
         Err(_) => Err(example.to_owned()),
     }
+}
+
+/// When something was created.
+#[derive(clap::Args)]
+pub(crate) struct Between {
+    /// Created since: a time (2026-11-15T08:00:00Z) or how long ago (2h)
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    since: Option<Moment>,
+    /// Created before: a time or how long ago
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    until: Option<Moment>,
+}
+
+impl Between {
+    pub(crate) fn is_always(&self) -> bool {
+        self.since.is_none() && self.until.is_none()
+    }
+
+    /// From when, and until when, by the clock of what is stored.
+    pub(crate) async fn moments(
+        &self,
+        store: &Store,
+    ) -> anyhow::Result<(Option<Timestamp>, Option<Timestamp>)> {
+        // A sandbox may be ahead of the machine.
+        let now = Clock::system().now().checked_add(store.clock_ahead().await?)?;
+        let at = |moment: Option<Moment>| moment.map(|moment| moment.at(now)).transpose();
+        Ok((at(self.since)?, at(self.until)?))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Moment {
+    At(Timestamp),
+    Ago(SignedDuration),
+}
+
+impl Moment {
+    fn at(self, now: Timestamp) -> anyhow::Result<Timestamp> {
+        match self {
+            Self::At(at) => Ok(at),
+            Self::Ago(ago) => Ok(now.checked_sub(ago)?),
+        }
+    }
+}
+
+fn moment(text: &str) -> Result<Moment, String> {
+    if let Ok(at) = text.parse() {
+        return Ok(Moment::At(at));
+    }
+    let ago = length(text).map(Moment::Ago);
+    ago.map_err(|_| "give a time like 2026-11-15T08:00:00Z, or 2h".to_owned())
 }
 
 /// One of these, by its word.

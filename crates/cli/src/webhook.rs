@@ -1,7 +1,6 @@
 //! `svc webhook`: see what was sent to merchants and what became of it, and send it again.
 
 use anyhow::{anyhow, bail};
-use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use svc_service::app::Clock;
 use svc_service::domain::{
@@ -11,8 +10,8 @@ use svc_service::store::{
     DeliveryRecord, Directory, EventFilter, EventRecord, EventState, Store, StoreError,
 };
 
-use crate::application::application_uuid;
-use crate::arguments::{length, one_of};
+use crate::application::application_id;
+use crate::arguments::{Between, one_of};
 use crate::output;
 use crate::settings::DataArgs;
 
@@ -87,12 +86,8 @@ struct Which {
     /// In this state
     #[arg(long, value_parser = one_of(&EventState::ALL, EventState::as_str))]
     state: Option<EventState>,
-    /// Created since: a time (2026-11-15T08:00:00Z) or how long ago (2h)
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    since: Option<Moment>,
-    /// Created before: a time or how long ago
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    until: Option<Moment>,
+    #[command(flatten)]
+    created: Between,
 }
 
 #[derive(Serialize)]
@@ -272,23 +267,13 @@ async fn replay(args: Replay) -> anyhow::Result<()> {
 
 impl Which {
     fn is_everything(&self) -> bool {
-        let Self { order, application, state, since, until } = self;
-        order.is_none()
-            && application.is_none()
-            && state.is_none()
-            && since.is_none()
-            && until.is_none()
+        let Self { order, application, state, created } = self;
+        order.is_none() && application.is_none() && state.is_none() && created.is_always()
     }
 
     async fn filter(&self, store: &Store, directory: &Directory) -> anyhow::Result<EventFilter> {
-        let application = match &self.application {
-            None => None,
-            Some(text) => {
-                let uuid = application_uuid(text)?;
-                let found = directory.applications.iter().find(|found| found.uuid == uuid);
-                Some(found.ok_or(StoreError::Unknown("the application"))?.id)
-            }
-        };
+        let application = self.application.as_deref();
+        let application = application.map(|given| application_id(directory, given)).transpose()?;
         let reference_number = match (&self.order, application) {
             (None, _) => None,
             (Some(order), application) => {
@@ -308,16 +293,8 @@ impl Which {
                 }
             }
         };
-        // A sandbox may be ahead of the machine.
-        let now = Clock::system().now().checked_add(store.clock_ahead().await?)?;
-        Ok(EventFilter {
-            id: None,
-            application,
-            reference_number,
-            state: self.state,
-            since: self.since.map(|moment| moment.at(now)).transpose()?,
-            until: self.until.map(|moment| moment.at(now)).transpose()?,
-        })
+        let (since, until) = self.created.moments(store).await?;
+        Ok(EventFilter { id: None, application, reference_number, state: self.state, since, until })
     }
 }
 
@@ -325,29 +302,6 @@ fn event_id(text: &str) -> anyhow::Result<EventId> {
     EventId::parse(text).ok_or_else(|| {
         anyhow!("{text} is not an event id: they look like evt_01JC4E9V7Q3M8Y5T2K6R1N0WXZ")
     })
-}
-
-#[derive(Clone, Copy)]
-enum Moment {
-    At(Timestamp),
-    Ago(SignedDuration),
-}
-
-impl Moment {
-    fn at(self, now: Timestamp) -> anyhow::Result<Timestamp> {
-        match self {
-            Self::At(at) => Ok(at),
-            Self::Ago(ago) => Ok(now.checked_sub(ago)?),
-        }
-    }
-}
-
-fn moment(text: &str) -> Result<Moment, String> {
-    if let Ok(at) = text.parse() {
-        return Ok(Moment::At(at));
-    }
-    let ago = length(text).map(Moment::Ago);
-    ago.map_err(|_| "give a time like 2026-11-15T08:00:00Z, or 2h".to_owned())
 }
 
 pub(crate) fn event_view(store: &Store, directory: &Directory, event: &EventRecord) -> EventView {

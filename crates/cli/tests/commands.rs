@@ -1,4 +1,4 @@
-//! `svc partner` and `svc application`, while the service runs and while it is stopped.
+//! `svc partner`, `svc application` and `svc order list`, while the service runs and while it is stopped.
 
 mod support;
 #[macro_use]
@@ -33,6 +33,7 @@ on_both_engines! {
     an_unknown_id_is_told_on_stderr_with_exit_code_1,
     a_name_nobody_can_read_is_refused,
     only_a_first_partner_makes_a_database_where_there_is_none,
+    orders_are_listed_newest_first_and_narrowed,
 }
 
 fn every_command_works_while_the_service_is_stopped(place: &Place) {
@@ -71,6 +72,8 @@ fn walk_through_every_command(place: &Place) -> Merchant {
     let listed = listed.as_array().expect("a list").iter();
     let keys: Vec<_> = listed.map(|application| &application["publishableKey"]).collect();
     assert_eq!(keys, [&credentials["publishableKey"], &second["publishableKey"]]);
+    let of = json(&["application", "list"])[1].clone();
+    assert_eq!((&of["partner"], &of["clientId"]), (&"Loja Kianda".into(), &id.into()));
     for name in [key, text(&second, "applicationUUID")] {
         let fresh = json(&["application", "rotate-webhook-secret", name]);
         assert_eq!(fresh["publishableKey"], key);
@@ -237,6 +240,46 @@ fn only_a_first_partner_makes_a_database_where_there_is_none(place: &Place) {
     }
     place.partner();
     assert_eq!(place.svc(&["partner", "list"]).code, Some(0));
+}
+
+fn orders_are_listed_newest_first_and_narrowed(place: &Place) {
+    let service = place.serve();
+    let (kianda, other) = (place.partner(), place.partner());
+    let order = |credentials: &Value, id: &str| {
+        let merchant = Merchant::new(service.base_url(), credentials);
+        reference(&merchant.create(&merchant.token(), id).expect("the server answers"))
+    };
+    let orders = [order(&kianda, "o-1"), order(&kianda, "o-2"), order(&other, "o-3")];
+    assert_eq!(place.svc(&["order", "cancel", &orders[0]]).code, Some(0));
+
+    let list = |narrowed: &[&str]| place.svc(&[&["order", "list", "--json"], narrowed].concat());
+    let ids = |narrowed: &[&str]| -> Vec<String> {
+        let listed = list(narrowed).json();
+        let listed = listed.as_array().expect("a list").iter();
+        listed.map(|order| text(order, "externalTransactionId").to_owned()).collect()
+    };
+    assert_eq!(ids(&[]), ["o-3", "o-2", "o-1"]);
+    assert_eq!(ids(&["--limit", "2"]), ["o-3", "o-2"]);
+    assert_eq!(ids(&["--status", "CAN"]), ["o-1"]);
+    let of_kianda = ["--application", text(&kianda, "publishableKey")];
+    assert_eq!(ids(&of_kianda), ["o-2", "o-1"]);
+    assert_eq!(ids(&["--status", "PEN", of_kianda[0], of_kianda[1]]), ["o-2"]);
+    assert_eq!(ids(&["--until", "1h"]), [] as [&str; 0]);
+    assert_eq!(ids(&["--since", "1h", "--limit", "1"]), ["o-3"]);
+
+    let first = &list(&["--status", "CAN"]).json()[0];
+    assert_eq!(first["referenceNumber"], orders[0].as_str());
+    assert_eq!(
+        (&first["merchant"], &first["paymentStatus"]),
+        (&"Loja Kianda".into(), &"CAN".into())
+    );
+    let table = place.svc(&["order", "list", "--limit", "2"]);
+    assert!(table.stdout.starts_with("ORDER") && table.stdout.contains(&orders[2]), "{table:?}");
+    assert!(table.stderr.contains("--limit shows more"), "{table:?}");
+    let all = place.svc(&["order", "list"]);
+    assert!(!all.stderr.contains("--limit"), "{all:?}");
+    let nobody = ["order", "list", "--application", "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111"];
+    place.svc(&nobody).refused("the application is not known");
 }
 
 fn a_name_nobody_can_read_is_refused(place: &Place) {

@@ -16,6 +16,8 @@ pub enum Status {
 }
 
 impl Status {
+    pub const ALL: [Self; 3] = [Self::Pending, Self::Confirmed, Self::Cancelled];
+
     pub fn code(self) -> &'static str {
         match self {
             Self::Pending => "PEN",

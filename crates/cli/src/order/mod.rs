@@ -1,10 +1,13 @@
-//! `svc order`: see an order with its whole story, or end it.
+//! `svc order`: which there are, one with its whole story, and how an operator ends it.
+
+mod list;
 
 use anyhow::{Context, bail};
 use serde::Serialize;
 use svc_service::config::Config;
 use svc_service::domain::{
-    AttemptId, CancelReason, Dossier, Instrument, PaymentAttempt, Reason, ReferenceNumber, Status,
+    ApplicationId, AttemptId, CancelReason, Dossier, Instrument, PaymentAttempt, Reason,
+    ReferenceNumber, Status,
 };
 use svc_service::orders::{self, Answered, Cancelling, Found};
 use svc_service::rails::Simulator;
@@ -21,6 +24,8 @@ const SHOWN_MAX: usize = 50;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
+    /// List orders, newest first
+    List(list::List),
     /// Show an order, what was tried to pay it, who was told, and who did what
     Show(Show),
     /// Cancel a pending order; one that is being paid is cancelled only if that fails
@@ -123,6 +128,7 @@ struct HistoryView {
 
 pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
     match command {
+        Command::List(args) => list::list(args).await,
         Command::Show(args) => show(args).await,
         Command::Cancel(args) => cancel(args).await,
         Command::Answer(args) => answer(args).await,
@@ -208,7 +214,7 @@ async fn order_view(store: &Store, dossier: &Dossier) -> anyhow::Result<OrderVie
     let order = &dossier.order;
     let reference = &order.reference_number;
     let directory = store.directory().await?;
-    let (merchant, application) = names(&directory, dossier);
+    let (merchant, application) = names(&directory, order.application);
     let of_order =
         EventFilter { reference_number: Some(reference.clone()), ..EventFilter::default() };
     let money = ExceptionFilter {
@@ -239,8 +245,8 @@ async fn order_view(store: &Store, dossier: &Dossier) -> anyhow::Result<OrderVie
 }
 
 /// Of the merchant and of its application.
-fn names(directory: &Directory, dossier: &Dossier) -> (String, String) {
-    let application = directory.applications.iter().find(|a| a.id == dossier.order.application);
+fn names(directory: &Directory, application: ApplicationId) -> (String, String) {
+    let application = directory.applications.iter().find(|a| a.id == application);
     let partner = application
         .and_then(|application| directory.partners.iter().find(|p| p.id == application.partner));
     (
