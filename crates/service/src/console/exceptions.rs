@@ -11,7 +11,7 @@ use super::links::{Link, PAGE_READ, cut};
 use crate::app::App;
 use crate::domain::{Label, Permission};
 use crate::orders::{self, Resolution, ResolveError};
-use crate::store::{ExceptionFilter, Resolved};
+use crate::store::{ExceptionFilter, ExceptionRecord, Resolved};
 
 #[derive(Template)]
 #[template(path = "console/exceptions.html")]
@@ -33,7 +33,7 @@ struct ExceptionRow {
     amount: String,
     detail: String,
     at: String,
-    acceptable: bool,
+    held: bool,
     resolved: String,
 }
 
@@ -56,7 +56,23 @@ pub(super) async fn exceptions(
     let here = Link::to("/console/exceptions")
         .with("application", viewer.asked("application"))
         .with("show", if all { "all" } else { "" });
-    let rows = lines.into_iter().map(|line| ExceptionRow {
+    let mut rows = Vec::with_capacity(lines.len());
+    for line in lines {
+        let held = orders::is_held_for(&app, &line).await?;
+        rows.push(row(&frame, &viewer, line, held));
+    }
+    let page = ExceptionsPage {
+        rows,
+        all,
+        may_resolve: viewer.may(Permission::ResolveExceptions),
+        next_url: next.map_or(String::new(), |next| here.with("before", &next).text()),
+        frame,
+    };
+    Ok(respond(StatusCode::OK, &page, &headers))
+}
+
+fn row(frame: &Frame, viewer: &Viewer, line: ExceptionRecord, held: bool) -> ExceptionRow {
+    ExceptionRow {
         id: line.id,
         kind_text: frame.t.exception_kind(line.kind),
         meaning: frame.t.exception_meaning(line.kind),
@@ -66,20 +82,12 @@ pub(super) async fn exceptions(
         amount: frame.centimos(line.amount.get()),
         detail: line.detail,
         at: frame.exact_time(line.created_at),
-        acceptable: line.kind.holds_order(),
+        held,
         resolved: line.resolved.map_or(String::new(), |Resolved { at, by, resolution }| {
             let by = if viewer.is_operator() { by } else { frame.t.operator.to_owned() };
             format!("{resolution} · {by} · {}", frame.time(at))
         }),
-    });
-    let page = ExceptionsPage {
-        rows: rows.collect(),
-        all,
-        may_resolve: viewer.may(Permission::ResolveExceptions),
-        next_url: next.map_or(String::new(), |next| here.with("before", &next).text()),
-        frame,
-    };
-    Ok(respond(StatusCode::OK, &page, &headers))
+    }
 }
 
 /// POST /console/exceptions/{id}/resolve

@@ -20,7 +20,7 @@ pub use due::{begin_due, next_due, run_due};
 pub use expire::{expire, expire_now};
 pub use pay::{Choice, PayError, pay};
 pub use reconcile::{Finding, ReconcileError, Reconciliation, Verdict, reconcile};
-pub use resolve::{Resolution, ResolveError, resolve};
+pub use resolve::{Resolution, ResolveError, is_held_for, resolve};
 pub use settle::settle;
 
 use crate::app::App;

@@ -70,6 +70,11 @@ async fn find(app: &App, id: i64) -> Result<ExceptionRecord, ResolveError> {
     app.store.exceptions(filter, 1).await?.pop().ok_or(ResolveError::NotFound(id))
 }
 
+/// Whether an order waits for this decision: then its money is taken or goes back.
+pub async fn is_held_for(app: &App, exception: &ExceptionRecord) -> Result<bool, StoreError> {
+    Ok(exception.resolved.is_none() && held(app, exception).await?.is_some())
+}
+
 /// The pending order that waits for this decision.
 async fn held(app: &App, exception: &ExceptionRecord) -> Result<Option<Order>, StoreError> {
     let held = exception.reference_number.as_ref().filter(|_| exception.kind.holds_order());

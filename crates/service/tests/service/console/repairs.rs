@@ -172,6 +172,8 @@ async fn an_exception_is_resolved_with_a_reason_and_only_once(database: TestData
     assert_eq!(world.service.number(open).await, 1, "nothing was resolved yet");
     let page = world.get(&olga, "/console/exceptions").await.text;
     assert!(page.contains("The payer paid another amount."), "what it means: {page}");
+    let offers = |choice: &str| page.contains(&format!("<option value=\"{choice}\""));
+    assert_eq!(["accept", "refund", "dismiss"].map(offers), [true, true, false], "{page}");
     let form = "resolution=accept&reason=%3Cb%3Ethe+bank+said+so%3C/b%3E";
     let answer = world.post(&olga, &target, form).await;
     assert_eq!(answer.header("location"), Some("/console/exceptions?done=resolved"));
