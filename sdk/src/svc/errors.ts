@@ -21,7 +21,7 @@ export class SvcError extends Error {
   constructor(
     code: SvcErrorCode,
     message: string,
-    more: { cause?: unknown; requestId?: string } = {},
+    more: { cause?: unknown; requestId?: string | undefined } = {},
   ) {
     super(`Svc: ${message}`);
     this.name = "SvcError";

@@ -1,29 +1,29 @@
 // One click on the button, from the opened window to exactly one callback.
 
+import { callbacksOf } from "./callbacks";
 import { SvcError } from "./errors";
 import type { Options } from "./options";
 import { type Overlay, showOverlay } from "./overlay";
-import type { CallbackActions } from "./public";
+import { isGone, type Known } from "./presence";
+import { createReference } from "./reference";
 import { openLayer, openWindow, type Stage } from "./stage";
 import { ask } from "./state";
-import { asView, type View, verdict } from "./verdict";
+import { asView, verdict } from "./verdict";
 
-const CREATE_TIMEOUT_MS = 30_000;
 const POLL_MS = 2_000;
 /** How long a closed window with money moving is waited for. */
 const MOVING_MS = 120_000;
 /** How often the window is looked at, which costs nothing. */
 const WATCH_MS = 400;
-/** A window that looks closed and whose page never came to life is closed; one that was served may be slow. */
-const STILLBORN_MS = 15_000;
-const SLOW_MS = 120_000;
 /** Questions without an answer after which we say that we do not know. */
 const ASKS_MAX = 3;
 /** A frame that shows nothing by then is not allowed to: the page itself goes there. */
 const FRAME_MS = 8_000;
 
 const CUT_OFF =
-  "the service could not be asked how the payment went: it answers only pages of the origin of the order's returnUrl (127.0.0.1 is not localhost), and must be reachable. The order may be paid: ask your backend";
+  "the service could not be asked how the payment went: it must be reachable, and answers only the origin of the order's returnUrl (127.0.0.1 is not localhost). The order may be paid: ask your backend";
+const NOT_FOUND =
+  "this key has no such order: createOrder must return data.referenceNumber of an order of its application";
 
 export interface Flow {
   /** Ends it without another callback. */
@@ -32,32 +32,24 @@ export interface Flow {
 
 export function startFlow(service: string, key: string, options: Options, ended: () => void): Flow {
   const popup = openWindow(options.lang);
+  const callbacks = callbacksOf(options);
+  const known: Known = {};
+  const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
   let stage: Stage | undefined = popup;
   let overlay: Overlay | undefined;
   let reference = "";
-  let view: View | undefined;
-  // Once the window has talked to us it is known to be ours still, and "closed" means closed.
-  let talked = false;
-  let seen = false;
-  let alive = false;
   let looksClosedSince = 0;
   let saidSo = false;
-  let left = false;
-  let saidBye = false;
-  let gaveUp = false;
   let done = false;
   let closed = false;
   let goneSince = 0;
-  let told = false;
   // Questions asked since then: what the window showed last may be older than the payer's last click.
   let asking = false;
   let answered = false;
   let unanswered = 0;
   let timer = 0;
-  const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, "0"),
-  ).join("");
-  const whenClosed: (() => unknown)[] = [];
 
   const address = (verb: string) => {
     const query = new URLSearchParams({
@@ -72,49 +64,17 @@ export function startFlow(service: string, key: string, options: Options, ended:
     return `${service}/checkout/${encodeURIComponent(reference)}${verb}?${query}`;
   };
 
-  const actions: CallbackActions = {
-    onPopupWindowClosed(fn) {
-      if (typeof fn !== "function") return;
-      whenClosed.push(fn);
-      if (closed) runClosed();
-    },
-  };
-
-  function runClosed(): void {
-    for (const fn of whenClosed.splice(0)) void guarded(fn);
-  }
-
-  /** A merchant's mistake is told to the merchant, and breaks nothing of ours. */
-  async function guarded(call: () => unknown): Promise<void> {
-    try {
-      await call();
-    } catch (cause) {
-      const error = new SvcError("callback_failed", "a callback of the page threw", { cause });
-      try {
-        await tell(error);
-      } catch (again) {
-        console.error(error, again);
-      }
-    }
-  }
-
-  /** Nobody who listens: whoever looks at the console. */
-  function tell(error: SvcError): unknown {
-    return (options.onError ?? console.error)(error);
-  }
-
   function finish(call: () => unknown): void {
     if (done) return;
     done = true;
     overlay?.remove();
-    void guarded(call);
+    callbacks.call(call);
     if (!options.showInfo) stage?.close();
     ended();
   }
 
   function fail(error: SvcError): void {
-    finish(() => tell(error));
-    stage?.close();
+    finish(() => callbacks.tell(error));
     shut();
   }
 
@@ -122,67 +82,62 @@ export function startFlow(service: string, key: string, options: Options, ended:
   function shut(): void {
     if (closed) return;
     closed = true;
-    stop();
-    stage?.close();
-    runClosed();
-  }
-
-  function stop(): void {
     clearTimeout(timer);
     clearInterval(watch);
     window.removeEventListener("message", hear);
+    stage?.close();
+    callbacks.closed();
   }
 
   function look(): void {
-    const looksClosed = stage?.isClosed() ?? false;
+    const looksClosed = !!stage?.isClosed();
     looksClosedSince = looksClosed ? looksClosedSince || Date.now() : 0;
-    const patience = seen ? SLOW_MS : STILLBORN_MS;
-    const stillborn = looksClosed && !alive && Date.now() - looksClosedSince > patience;
-    if (looksClosed && alive && !talked && !saidSo) {
+    if (looksClosed && known.alive && !known.talked && !saidSo) {
       saidSo = true;
       console.info("Svc: this page is cut off from its window; the service is asked instead");
     }
-    const layer = stage !== popup;
-    // A page that is loaded again says that it is left, and is there again a moment later.
-    const wentAway = left && (looksClosed || !talked);
-    const closedByPayer = looksClosed && (talked || layer || !reference);
-    const gone = gaveUp || saidBye || wentAway || stillborn || closedByPayer;
-    // Here again: what was found out while it was gone counts no more.
-    if (!gone && goneSince) {
-      goneSince = 0;
-      answered = false;
-      unanswered = 0;
-    }
-    if (gone && !goneSince) {
-      goneSince = Date.now();
-      if (reference && !asking && !done) {
-        clearTimeout(timer);
-        void poll();
-      }
-    }
-    if (!done) {
-      const waitedEnough = goneSince > 0 && Date.now() - goneSince > MOVING_MS;
-      const end = verdict(view, gone, waitedEnough);
-      const payment = view?.payment;
-      // Without an order, or at its end, there is nothing to ask.
-      const sure = !reference || answered || payment?.paymentStatus === "CAN";
-      if (end === "approve" && payment) finish(() => options.onApprove?.({ payment }, actions));
-      else if (end === "pending" && payment)
-        finish(() => options.onPending?.({ payment }, actions));
-      else if (end === "cancel" && sure) finish(() => options.onCancel?.());
-      else if (end === "cancel" && unanswered >= ASKS_MAX) fail(new SvcError("network", CUT_OFF));
-      // The window is gone and money may be moving: whoever looks at this page is told to wait.
-      else if (gone && view && !end && !told) {
-        told = true;
-        overlay ??= showOverlay(
-          options.lang,
-          () => {},
-          () => {},
-        );
-        overlay.confirming();
-      }
-    }
+    const gone = isGone(known, looksClosedSince, Date.now());
+    if (gone && !goneSince) leftUs();
+    if (!gone && goneSince) cameBack();
+    if (!done) decide(gone);
     if (done && gone) shut();
+  }
+
+  function leftUs(): void {
+    goneSince = Date.now();
+    if (reference && !asking && !done) {
+      clearTimeout(timer);
+      void poll();
+    }
+  }
+
+  /** What was found out while it was gone counts no more. */
+  function cameBack(): void {
+    goneSince = 0;
+    answered = false;
+    unanswered = 0;
+  }
+
+  function decide(gone: boolean): void {
+    const waitedEnough = goneSince > 0 && Date.now() - goneSince > MOVING_MS;
+    const { view } = known;
+    const end = verdict(view, gone, waitedEnough);
+    const payment = view?.payment;
+    const { actions } = callbacks;
+    // Without an order, or at its end, there is nothing to ask.
+    const sure = !reference || answered || payment?.paymentStatus === "CAN";
+    if (end === "approve" && payment) finish(() => options.onApprove?.({ payment }, actions));
+    else if (end === "pending" && payment) finish(() => options.onPending?.({ payment }, actions));
+    else if (end === "cancel" && sure) finish(() => options.onCancel?.());
+    else if (end === "cancel" && unanswered >= ASKS_MAX) fail(new SvcError("network", CUT_OFF));
+    else if (gone && view && !end) askToWait();
+  }
+
+  /** The window is gone and money may be moving: whoever looks at this page is told to wait. */
+  function askToWait(): void {
+    const nothing = () => {};
+    overlay ||= showOverlay(options.lang, nothing, nothing);
+    overlay.confirming();
   }
 
   function hear(event: MessageEvent): void {
@@ -190,11 +145,11 @@ export function startFlow(service: string, key: string, options: Options, ended:
     if (event.origin !== service || event.source !== stage?.source()) return;
     if (typeof said !== "object" || said === null || said.source !== "svc-checkout") return;
     if (said.nonce !== nonce) return;
-    talked = true;
-    seen = true;
-    view = asView(said.screen, said.payment) ?? view;
+    const view = asView(said.screen, said.payment);
+    if (view) known.view = view;
+    known.talked = true;
     if (said.type === "close") {
-      saidBye = true;
+      known.shut = true;
       stage?.close();
     }
     look();
@@ -205,70 +160,37 @@ export function startFlow(service: string, key: string, options: Options, ended:
     asking = true;
     const asked = await ask(address("/state"));
     if (closed) return;
-    if (late && "state" in asked) answered = true;
-    else if (late) unanswered += 1;
     if ("state" in asked) {
-      seen ||= asked.state.seen;
-      alive ||= asked.state.alive;
-      left = asked.state.left;
-      view = asked.state.view ?? view;
-      look();
+      if (late) answered = true;
+      Object.assign(known, asked.state);
     } else if (asked.failure === "not_found" && !done) {
-      const more = asked.requestId ? { requestId: asked.requestId } : {};
-      fail(
-        new SvcError(
-          "order_not_found",
-          "the service does not know this referenceNumber with this key: createOrder must return data.referenceNumber of an order of the same application",
-          more,
-        ),
-      );
-      return;
-    } else {
-      look();
+      const { requestId } = asked;
+      return fail(new SvcError("order_not_found", NOT_FOUND, { requestId }));
+    } else if (late) {
+      unanswered += 1;
     }
+    look();
     // Only now: what the answer brought is no reason to ask beside this.
     asking = false;
     if (!closed) timer = window.setTimeout(poll, goneSince && !late ? 0 : POLL_MS);
   }
 
-  /** A frame may be forbidden by somebody's policy: then this window goes there itself. */
-  function leaveIfNothingShows(): void {
-    window.setTimeout(() => {
-      if (!seen && !closed && !done) location.assign(address(""));
-    }, FRAME_MS);
-  }
-
   async function begin(): Promise<void> {
-    let late = 0;
-    const timeout = new Promise<never>((_, reject) => {
-      late = window.setTimeout(() => {
-        const text = "createOrder did not answer within 30 seconds";
-        reject(new SvcError("create_order_timeout", text));
-      }, CREATE_TIMEOUT_MS);
-    });
     try {
-      const given: unknown = await Promise.race([options.createOrder(), timeout]);
-      if (typeof given !== "string" || given.trim() === "") {
-        throw new SvcError(
-          "invalid_reference",
-          "createOrder must return the referenceNumber, a non-empty text",
-        );
-      }
-      reference = given;
-    } catch (cause) {
-      const text = "createOrder failed; see error.cause";
-      return fail(
-        cause instanceof SvcError ? cause : new SvcError("create_order_failed", text, { cause }),
-      );
-    } finally {
-      clearTimeout(late);
+      reference = await createReference(options.createOrder);
+    } catch (error) {
+      return fail(error as SvcError);
     }
     // The window was closed before there was anything to see.
     if (done) return;
+    known.apart = !!popup;
     window.addEventListener("message", hear);
     if (!stage) {
       stage = openLayer(options.lang);
-      leaveIfNothingShows();
+      // It may be forbidden by somebody's policy: then this window goes there itself.
+      window.setTimeout(() => {
+        if (!known.seen && !known.talked && !closed && !done) location.assign(address(""));
+      }, FRAME_MS);
     }
     stage.show(address(""));
     timer = window.setTimeout(poll, POLL_MS);
@@ -276,7 +198,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
 
   if (popup) {
     overlay = showOverlay(options.lang, popup.focus, () => {
-      gaveUp = true;
+      known.shut = true;
       popup.close();
       // With no order yet there is nothing to ask about.
       look();

@@ -44,6 +44,8 @@ export function showOverlay(lang: Language, focus: () => void, cancel: () => voi
   });
   return {
     confirming() {
+      // Said once: it is read aloud.
+      if (!end.isConnected) return;
       told.textContent = text.confirming;
       told.setAttribute("role", "status");
       show.remove();

@@ -9,10 +9,13 @@ export interface State {
   alive: boolean;
   /** The payer left it, and did not come back. */
   left: boolean;
-  view: View | undefined;
+  /** What it shows, if it was seen. */
+  view?: View;
 }
 
-export type Asked = { state: State } | { failure: "not_found" | "network"; requestId?: string };
+export type Asked =
+  | { state: State }
+  | { failure: "not_found" | "network"; requestId?: string | undefined };
 
 /** A network that has stalled says nothing for minutes. */
 const ASK_MS = 8_000;
@@ -24,19 +27,13 @@ export async function ask(url: string): Promise<Asked> {
     const { signal } = stalled;
     const answer = await fetch(url, { credentials: "omit", cache: "no-store", signal });
     if (answer.status === 404) {
-      const requestId = answer.headers.get("x-request-id") ?? undefined;
-      return requestId ? { failure: "not_found", requestId } : { failure: "not_found" };
+      return { failure: "not_found", requestId: answer.headers.get("x-request-id") || undefined };
     }
     if (!answer.ok) return { failure: "network" };
     const body = (await answer.json()) as Record<string, unknown>;
-    return {
-      state: {
-        seen: body.seen === true,
-        alive: body.alive === true,
-        left: body.left === true,
-        view: asView(body.screen, body.payment),
-      },
-    };
+    const view = asView(body.screen, body.payment);
+    const state = { seen: !!body.seen, alive: !!body.alive, left: !!body.left };
+    return { state: view ? { ...state, view } : state };
   } catch {
     return { failure: "network" };
   } finally {
