@@ -265,6 +265,8 @@ fn orders_are_listed_newest_first_and_narrowed(place: &Place) {
     assert_eq!(ids(&of_kianda), ["o-2", "o-1"]);
     assert_eq!(ids(&["--status", "PEN", of_kianda[0], of_kianda[1]]), ["o-2"]);
     assert_eq!(ids(&["--until", "1h"]), [] as [&str; 0]);
+    assert_eq!(ids(&["--amount", "15001"]), [] as [&str; 0]);
+    assert_eq!(ids(&["--amount", "15000", "--limit", "1"]), ["o-3"]);
     assert_eq!(ids(&["--since", "1h", "--limit", "1"]), ["o-3"]);
 
     let first = &list(&["--status", "CAN"]).json()[0];

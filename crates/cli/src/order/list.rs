@@ -17,11 +17,14 @@ const PAGE: usize = 200;
 #[command(after_help = "Examples:
   svc order list --status PEN
   svc order list --application pk_test_0b6f… --since 2h
-  svc order list --since 2026-11-15T08:00:00Z --until 2026-11-15T09:00:00Z --json")]
+  svc order list --amount 15000 --since 2026-11-15T08:00:00Z --until 2026-11-15T09:00:00Z --json")]
 pub(crate) struct List {
     /// In this state
     #[arg(long, value_parser = one_of(&Status::ALL, Status::code))]
     status: Option<Status>,
+    /// Of this amount, in kwanza
+    #[arg(long, value_name = "KZ")]
+    amount: Option<i64>,
     /// Of this application: its publishable key or applicationUUID
     #[arg(long, value_name = "KEY")]
     application: Option<String>,
@@ -58,7 +61,7 @@ pub(super) async fn list(args: List) -> anyhow::Result<()> {
         None => Scope::Everything,
     };
     let (since, until) = args.created.moments(&store).await?;
-    let filter = OrderFilter { status: args.status, since, until };
+    let filter = OrderFilter { status: args.status, amount: args.amount, since, until };
     let (mut lines, mut before) = (Vec::new(), None);
     // A page may hold fewer than asked for, and there may be more after it.
     while lines.len() < args.limit {

@@ -33,6 +33,7 @@ struct OrdersPage {
     applications: Vec<(String, String)>,
     application: String,
     status: String,
+    amount: String,
     from: String,
     to: String,
     search: String,
@@ -68,6 +69,7 @@ pub(super) async fn orders(
     let here = Link::to("/console/orders")
         .with("application", viewer.asked("application"))
         .with("status", viewer.asked("status"))
+        .with("amount", viewer.asked("amount"))
         .with("from", viewer.asked("from"))
         .with("to", viewer.asked("to"));
     let page = OrdersPage {
@@ -75,6 +77,7 @@ pub(super) async fn orders(
         applications: applications(&app, &viewer),
         application: viewer.asked("application").to_owned(),
         status: viewer.asked("status").to_owned(),
+        amount: viewer.asked("amount").to_owned(),
         from: viewer.asked("from").to_owned(),
         to: viewer.asked("to").to_owned(),
         search: String::new(),
@@ -118,6 +121,7 @@ pub(super) async fn search(
         applications: applications(&app, &viewer),
         application: String::new(),
         status: String::new(),
+        amount: String::new(),
         from: String::new(),
         to: String::new(),
         search: id,
@@ -234,9 +238,18 @@ fn filter(viewer: &Viewer) -> OrderFilter {
     let day = |name: &str| viewer.asked(name).parse::<Date>().ok();
     OrderFilter {
         status: Status::from_code(viewer.asked("status")),
+        amount: whole_kwanza(viewer.asked("amount")),
         since: day("from").and_then(luanda_midnight),
         until: day("to").and_then(|day| day.tomorrow().ok()).and_then(luanda_midnight),
     }
+}
+
+/// As people copy an amount: with points, commas or spaces between the thousands, with or without centimos.
+fn whole_kwanza(text: &str) -> Option<i64> {
+    let text = text.trim().trim_end_matches("Kz").trim_end();
+    let whole = text.strip_suffix(",00").or_else(|| text.strip_suffix(".00")).unwrap_or(text);
+    let apart = |sign: char| sign == '.' || sign == ',' || sign.is_whitespace();
+    whole.replace(apart, "").parse().ok()
 }
 
 fn row(app: &App, frame: &Frame, line: &OrderLine) -> OrderRow {
@@ -266,6 +279,17 @@ pub(super) fn applications(app: &App, viewer: &Viewer) -> Vec<(String, String)> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_amount_is_read_as_people_write_it() {
+        let same = ["15000", "15.000,00", "15,000.00 Kz", "15 000", "15\u{a0}000,00\u{a0}Kz"];
+        for text in same {
+            assert_eq!(whole_kwanza(text), Some(15_000), "{text}");
+        }
+        for text in ["", "Kz", "muito", "15000,50x", "99999999999999999999"] {
+            assert_eq!(whole_kwanza(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn a_cell_is_never_a_formula() {

@@ -72,6 +72,8 @@ impl From<Order> for OrderLine {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OrderFilter {
     pub status: Option<Status>,
+    /// In kwanza.
+    pub amount: Option<i64>,
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
 }
@@ -148,7 +150,10 @@ impl Store {
             key: "reference_number",
             first,
         };
-        let wanted = |line: &OrderLine| filter.status.is_none_or(|status| line.status == status);
+        let wanted = |line: &OrderLine| {
+            filter.status.is_none_or(|status| line.status == status)
+                && filter.amount.is_none_or(|amount| line.amount == amount)
+        };
         let key = |line: &OrderLine| line.reference_number.as_str().to_owned();
         self.newest(&list, scope, end, limit, order_line, wanted, key).await
     }

@@ -110,8 +110,11 @@ mod tests {
         let several = Scope::Applications(vec![ApplicationId(1), ApplicationId(2)]);
         for scope in [&Scope::Everything, &one, &several] {
             for status in [None, Some(Status::Pending)] {
-                let filter =
-                    OrderFilter { status, since: Some(Timestamp::UNIX_EPOCH), until: None };
+                let filter = OrderFilter {
+                    status,
+                    since: Some(Timestamp::UNIX_EPOCH),
+                    ..OrderFilter::default()
+                };
                 store.order_lines(scope, filter, None, 50).await.unwrap();
             }
             let exhausted = EventKind::State(EventState::Exhausted);

@@ -98,6 +98,12 @@ async fn pages_of_a_rare_status_hold_every_one_of_them(database: TestDatabase) {
     assert!(rare.iter().all(|one| seen.contains(one)));
     let csv = world.get(&ana, "/console/orders.csv?status=CON").await.text;
     assert_eq!(csv.lines().count(), 1 + rare.len() + 1);
+    let sql = format!("update orders set amount = 7777 where reference_number = '{}'", made[2_499]);
+    world.service.sql(&sql).await;
+    for asked in ["amount=7777", "amount=7.777,00+Kz&status=CON"] {
+        let seen = walk(&world, &ana, &format!("/console/orders?{asked}"), orders_on).await;
+        assert_eq!(seen, [made[2_499].as_str()], "{asked}");
+    }
 }
 
 async fn filters_stand_in_the_address_of_every_link(database: TestDatabase) {
@@ -105,7 +111,7 @@ async fn filters_stand_in_the_address_of_every_link(database: TestDatabase) {
     let ana = world.owner().await;
     many_orders(&world, 60).await;
     let uuid = world.service.application();
-    let query = format!("application={uuid}&status=PEN&from=2026-01-01&to=2027-12-31");
+    let query = format!("application={uuid}&status=PEN&amount=15000&from=2026-01-01&to=2027-12-31");
     let first = world.get(&ana, &format!("/console/orders?{query}")).await;
     let next = next_page(&first).unwrap();
     assert!(next.starts_with(&format!("/console/orders?{query}&before=")), "{next}");
