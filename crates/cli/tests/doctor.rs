@@ -215,6 +215,13 @@ fn a_certificate_is_looked_at_with_its_key_and_its_end() {
     is(&look(), "certificate", "ok", "good for");
     is(&look(), "private key", "ok", "fits");
     is(&look(), "key file", "warning", "everybody");
+    let looked_at_as = |url: &str| {
+        let of = ["--tls-cert", &cert, "--tls-key", &key, "--public-url", url];
+        examined(&run(&mut doctor(&place, &of)))
+    };
+    is(&looked_at_as("https://svc.example.ao"), "certificate's name", "ok", "svc.example.ao");
+    let other = looked_at_as("https://pay.example.ao");
+    is(&other, "certificate's name", "failed", "not for pay.example.ao");
     let soon = svc_service::app::Clock::system().now().to_zoned(jiff::tz::TimeZone::UTC);
     let soon = soon.date().saturating_add(jiff::Span::new().days(10));
     let part = |number: i8| u8::try_from(number).expect("months and days are not negative");
@@ -227,6 +234,17 @@ fn a_certificate_is_looked_at_with_its_key_and_its_end() {
     assert_eq!(told(&look(), "private key").0, "failed");
     std::fs::write(&cert, "nonsense").expect("it can be written");
     is(&look(), "certificate", "failed", "no certificate");
+}
+
+#[test]
+fn a_proxy_that_is_everybody_is_warned_of() {
+    let place = Place::sqlite();
+    let look = |net: &str| examined(&run(&mut doctor(&place, &["--trusted-proxy", net])));
+    is(&look("0.0.0.0/0"), "trusted proxies", "warning", "everybody");
+    is(&look("::/0"), "trusted proxies", "warning", "everybody");
+    let checks = look("10.0.0.0/8");
+    let checks = checks["checks"].as_array().expect("a list");
+    assert!(checks.iter().all(|check| check["id"] != "trusted proxies"), "{checks:?}");
 }
 
 #[test]

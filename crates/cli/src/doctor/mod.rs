@@ -9,6 +9,7 @@ mod tls;
 
 use std::process::ExitCode;
 
+use ipnet::IpNet;
 use serde::Serialize;
 use svc_service::domain::Environment;
 
@@ -99,7 +100,10 @@ pub(crate) async fn run(args: Args) -> ExitCode {
 async fn examine(settings: &Settings, dns_name: Option<&str>) -> Vec<Check> {
     let (mut checks, environment) = data::examine(settings).await;
     checks.push(rules(settings, environment));
-    checks.extend(settings.config.tls.as_ref().map(tls::examine).unwrap_or_default());
+    checks.extend(proxies(&settings.config.trusted_proxies));
+    let host = settings.config.public_url.as_ref().and_then(|url| url.host_str());
+    let tls = settings.config.tls.as_ref().map(|files| tls::examine(files, host));
+    checks.extend(tls.unwrap_or_default());
     checks.extend(machine::examine(settings));
     checks.extend(rails::examine(&settings.config, environment).await);
     checks.extend(reach::examine(&settings.config, dns_name).await);
@@ -116,6 +120,16 @@ fn rules(settings: &Settings, environment: Environment) -> Check {
             fault.to_string(),
         ),
     }
+}
+
+/// Whoever is trusted says for whom it asks: limits and the request log believe it.
+fn proxies(trusted: &[IpNet]) -> Option<Check> {
+    let everybody = trusted.iter().find(|net| net.prefix_len() == 0)?;
+    Some(Check::warning(
+        "trusted proxies",
+        format!("{everybody} is everybody: any caller can give itself another address"),
+        "name your proxies' own addresses or network",
+    ))
 }
 
 fn print(checks: &[Check]) {

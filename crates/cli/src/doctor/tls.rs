@@ -1,10 +1,12 @@
-//! The certificate and its key: readable, of one another, and good for a while.
+//! The certificate and its key: readable, of one another, for our name, and good for a while.
 
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
+use rustls::client::verify_server_name;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::ParsedCertificate;
 use svc_service::app::Clock;
 use svc_service::config::TlsFiles;
 use x509_cert::der::Decode;
@@ -15,7 +17,7 @@ use super::machine::private;
 /// Whoever renews by hand wants to know before this.
 const SOON: SignedDuration = SignedDuration::from_hours(21 * 24);
 
-pub(super) fn examine(files: &TlsFiles) -> Vec<Check> {
+pub(super) fn examine(files: &TlsFiles, host: Option<&str>) -> Vec<Check> {
     let chain = match read_chain(&files.certificate) {
         Ok(chain) => chain,
         Err(why) => {
@@ -23,7 +25,9 @@ pub(super) fn examine(files: &TlsFiles) -> Vec<Check> {
             return vec![Check::failed("certificate", why, fix)];
         }
     };
-    vec![fits(&chain, &files.key), life(&chain), private("key file", &files.key)]
+    let mut checks = vec![fits(&chain, &files.key), life(&chain), private("key file", &files.key)];
+    checks.extend(host.map(|host| named(&chain, host)));
+    checks
 }
 
 fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
@@ -52,6 +56,22 @@ fn fits(chain: &[CertificateDer<'static>], path: &Path) -> Check {
     match built {
         Ok(_) => Check::ok("private key", "fits the certificate"),
         Err(fault) => Check::failed("private key", fault.to_string(), fix),
+    }
+}
+
+/// As browsers and partners' programs would see it.
+fn named(chain: &[CertificateDer<'static>], host: &str) -> Check {
+    let is_for = ServerName::try_from(host).is_ok_and(|name| {
+        let own = chain.first().and_then(|own| ParsedCertificate::try_from(own).ok());
+        own.is_some_and(|own| verify_server_name(&own, &name).is_ok())
+    });
+    match is_for {
+        true => Check::ok("certificate's name", format!("good for {host}")),
+        false => Check::failed(
+            "certificate's name",
+            format!("not for {host}, the host of the public URL: browsers would refuse it"),
+            "get a certificate for that name; it comes first in the file, before those of its chain",
+        ),
     }
 }
 
