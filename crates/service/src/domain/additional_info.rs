@@ -1,11 +1,10 @@
 //! `additionalInfo`: a JSON document inside a string, with the three URLs of the order (spec 4.2).
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use url::Url;
 
 use super::{UrlIssue, UrlRules};
@@ -73,7 +72,13 @@ impl<'de> Visitor<'de> for WrittenVisitor {
 }
 
 /// Its members, none of them twice.
-struct Members<'a>(BTreeMap<String, Cow<'a, RawValue>>);
+struct Members<'a>(BTreeMap<String, Member<'a>>);
+
+enum Member<'a> {
+    Given(&'a RawValue),
+    /// In its normal form.
+    Url(Url),
+}
 
 /// How deep values may lie in each other.
 const DEPTH_MAX: usize = 127;
@@ -88,31 +93,48 @@ impl<'a> Members<'a> {
             if members.contains_key(&key) {
                 return Err(AdditionalInfoError::Twice { key });
             }
-            members.insert(key, Cow::Borrowed(value));
+            members.insert(key, Member::Given(value));
         }
         Ok(Self(members))
     }
 
-    fn url(&self, key: &'static str, rules: &UrlRules) -> Result<Url, UrlFault> {
-        let given = self.0.get(key).map(|given| given.get()).filter(|given| *given != "null");
+    fn given(&self, key: &str) -> Option<&'a str> {
+        match self.0.get(key)? {
+            Member::Given(given) => Some(given.get()),
+            Member::Url(_) => None,
+        }
+    }
+
+    /// The URL takes the place of what was given for it.
+    fn normalise(&mut self, key: &'static str, rules: &UrlRules) -> Result<(), UrlFault> {
+        let given = self.given(key).filter(|given| *given != "null");
         let given = given.ok_or(UrlFault::Missing { key })?;
         let given: String =
             serde_json::from_str(given).map_err(|_| UrlFault::NotAString { key })?;
         let url = if key == WEBHOOK_URL { rules.webhook(&given) } else { rules.page(&given) };
-        url.map_err(|issue| UrlFault::Refused { key, issue })
+        let url = url.map_err(|issue| UrlFault::Refused { key, issue })?;
+        self.0.insert(key.to_owned(), Member::Url(url));
+        Ok(())
     }
 
     fn spell(&self, depth: usize, into: &mut Vec<u8>) -> Result<(), AdditionalInfoError> {
         into.push(b'{');
         for (place, (key, value)) in self.0.iter().enumerate() {
             into.extend((place > 0).then_some(b','));
-            serde_json::to_writer(&mut *into, key).map_err(|_| AdditionalInfoError::NotJson)?;
+            spell_text(key, into)?;
             into.push(b':');
-            spell(value, depth + 1, into)?;
+            match value {
+                Member::Given(given) => spell(given, depth + 1, into)?,
+                Member::Url(url) => spell_text(url.as_str(), into)?,
+            }
         }
         into.push(b'}');
         Ok(())
     }
+}
+
+fn spell_text(text: &str, into: &mut Vec<u8>) -> Result<(), AdditionalInfoError> {
+    serde_json::to_writer(into, text).map_err(|_| AdditionalInfoError::NotJson)
 }
 
 /// A value in one spelling: keys sorted and none twice, no spaces, every digit that counts.
@@ -162,14 +184,7 @@ impl AdditionalInfo {
         let mut members = Members::read(text)?;
         let mut faults = Vec::new();
         for key in [RETURN_URL, CANCEL_URL, WEBHOOK_URL] {
-            match members.url(key, rules) {
-                Ok(url) => {
-                    let normal = to_raw_value(url.as_str());
-                    let normal = normal.map_err(|_| AdditionalInfoError::NotJson)?;
-                    members.0.insert(key.to_owned(), Cow::Owned(normal));
-                }
-                Err(fault) => faults.push(fault),
-            }
+            faults.extend(members.normalise(key, rules).err());
         }
         let mut spelt = Vec::with_capacity(text.len());
         members.spell(0, &mut spelt)?;
@@ -209,7 +224,7 @@ impl AdditionalInfo {
     fn url(&self, key: &str) -> String {
         // As it was read, whatever else is in it.
         let members = Members::read(&self.0).ok();
-        let url = members.and_then(|members| serde_json::from_str(members.0.get(key)?.get()).ok());
+        let url = members.and_then(|members| serde_json::from_str(members.given(key)?).ok());
         url.unwrap_or_default()
     }
 }

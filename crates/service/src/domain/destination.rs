@@ -48,7 +48,11 @@ impl UrlRules {
         }
         // The URL standard drops tabs and newlines and turns backslashes round: what we store
         // would not be what the merchant wrote, and other parsers would read another host.
-        if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
+        // Most are all of such letters as need no closer look.
+        let is_harmless = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
+        if !text.bytes().all(is_harmless)
+            && text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\')
+        {
             return Err(UrlIssue::Characters);
         }
         let url = Url::parse(text).map_err(|_| UrlIssue::NotAbsolute)?;
@@ -66,8 +70,9 @@ impl UrlRules {
             return Err(UrlIssue::Credentials);
         }
         // The host stands in the policies of our pages, where `*` and `;` would say something else.
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
-        if url.domain().is_some_and(|name| !name.chars().all(is_plain)) {
+        let is_plain =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+        if url.domain().is_some_and(|name| !name.bytes().all(is_plain)) {
             return Err(UrlIssue::Characters);
         }
         if url.host_str().is_some_and(|host| host.len() > Self::HOST_BYTES_MAX) {
