@@ -157,7 +157,6 @@ test("a tap on a slow network is seen at once, and told after a while", async ()
   });
   await checkout.payByPhone(page, "900000001");
   await page.locator('main[aria-busy="true"]').waitFor();
-  assert.ok(!(await page.locator("#problem").isVisible()), "not yet");
   await page.clock.fastForward(2_000);
   await page.getByText(SENTENCES.slow.pt).waitFor();
   await page.setViewportSize(PHONE);
@@ -168,6 +167,21 @@ test("a tap on a slow network is seen at once, and told after a while", async ()
   await stage.service.advance(30);
   await checkout.look(page, "paid");
   await stage.merchant.told(order, "CON");
+  await leave();
+});
+
+test("a step that a later one overtook says nothing any more", async () => {
+  const { page, context, leave } = await stage.visit();
+  await checkout.pushTo(page, "900002001");
+  await stage.service.advance(5);
+  await checkout.look(page, "refused");
+  // Never answered.
+  await context.route("**/checkout/*view=phone*", () => {});
+  await page.getByRole("link", { name: "Tentar de novo" }).click();
+  await page.getByRole("link", { name: "Outro método" }).click();
+  await checkout.on(page, "choose");
+  await page.clock.fastForward(2_000);
+  assert.ok(!(await page.locator("#problem").isVisible()));
   await leave();
 });
 

@@ -113,16 +113,13 @@ async fn list(args: List) -> anyhow::Result<()> {
         resolved_too: args.all,
         ..Default::default()
     };
-    let found = store.exceptions(filter, args.limit).await?;
+    let mut found = store.exceptions(filter, args.limit.saturating_add(1)).await?;
+    output::first(&mut found, args.limit);
     let views: Vec<_> = found.iter().map(view).collect();
     if args.json {
         output::json(&views);
-        return Ok(());
-    }
-    let full = views.len() == args.limit;
-    print_all(&views);
-    if full {
-        output::note(format_args!("The first {} only; --limit shows more.", args.limit));
+    } else {
+        print_all(&views);
     }
     Ok(())
 }

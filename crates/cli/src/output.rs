@@ -54,6 +54,14 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if is_mute(c) { c } else { '\u{b7}' }).collect()
 }
 
+/// Cuts what was read, one more than wanted, to what was wanted, and says so.
+pub(crate) fn first<T>(rows: &mut Vec<T>, limit: usize) {
+    if rows.len() > limit {
+        rows.truncate(limit);
+        note(format_args!("The first {limit} only; --limit shows more."));
+    }
+}
+
 /// Columns as wide as their widest cell.
 pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) {
     let rows: Vec<_> = rows.iter().map(|row| row.each_ref().map(|cell| printable(cell))).collect();

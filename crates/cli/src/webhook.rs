@@ -142,16 +142,13 @@ async fn list(args: List) -> anyhow::Result<()> {
     let store = args.data.settings()?.open_store().await?;
     let directory = store.directory().await?;
     let filter = args.which.filter(&store, &directory).await?;
-    let events = store.events(filter, args.limit).await?;
+    let mut events = store.events(filter, args.limit.saturating_add(1)).await?;
+    output::first(&mut events, args.limit);
     let views: Vec<_> = events.iter().map(|event| event_view(&store, &directory, event)).collect();
     if args.json {
         output::json(&views);
-        return Ok(());
-    }
-    let full = views.len() == args.limit;
-    print_events(&views);
-    if full {
-        output::note(format_args!("The first {} only; --limit shows more.", args.limit));
+    } else {
+        print_events(&views);
     }
     Ok(())
 }

@@ -268,6 +268,7 @@ fn orders_are_listed_newest_first_and_narrowed(place: &Place) {
     assert_eq!(ids(&["--amount", "15001"]), [] as [&str; 0]);
     assert_eq!(ids(&["--amount", "15000", "--limit", "1"]), ["o-3"]);
     assert_eq!(ids(&["--since", "1h", "--limit", "1"]), ["o-3"]);
+    assert_eq!(ids(&["--since", "2096-01-01T00:00:00Z"]), [] as [&str; 0]);
 
     let first = &list(&["--status", "CAN"]).json()[0];
     assert_eq!(first["referenceNumber"], orders[0].as_str());
@@ -278,8 +279,8 @@ fn orders_are_listed_newest_first_and_narrowed(place: &Place) {
     let table = place.svc(&["order", "list", "--limit", "2"]);
     assert!(table.stdout.starts_with("ORDER") && table.stdout.contains(&orders[2]), "{table:?}");
     assert!(table.stderr.contains("--limit shows more"), "{table:?}");
-    let all = place.svc(&["order", "list"]);
-    assert!(!all.stderr.contains("--limit"), "{all:?}");
+    let all = place.svc(&["order", "list", "--limit", "3"]);
+    assert!(!all.stderr.contains("--limit"), "there are no more: {all:?}");
     let nobody = ["order", "list", "--application", "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111"];
     place.svc(&nobody).refused("the application is not known");
 }

@@ -48,7 +48,7 @@ async function ask(): Promise<void> {
   if (answer?.status === 401 && !renewed) {
     // The session ran out: the page once more brings a new one, and keeps what is typed.
     renewed = true;
-    await load(page().pageUrl, {});
+    await load(page().pageUrl, { quiet: true });
     if (mine !== run) return;
     // It did not come: the next question tries again.
     renewed = false;
@@ -71,7 +71,7 @@ async function compare(text: string): Promise<void> {
   if (again) return;
   fetchedVersion = version;
   fetchedAt = Date.now();
-  await load(pageUrl, {});
+  await load(pageUrl, { quiet: true });
 }
 
 function parse(text: string): { version?: string; left?: number } {

@@ -23,6 +23,7 @@ export function showUnsent(): void {
 /** Any answer of the server proves the connection: what could not be sent can be now, by the payer. */
 export function hideOffline(): void {
   if (!isOffline) return;
+  isOffline = false;
   if (isUnsent) show((strip) => strip.dataset.back);
   else hideProblem();
 }

@@ -9,6 +9,8 @@ interface Options {
   fields?: URLSearchParams;
   /** The payer followed a link, so that "back" must lead here again. */
   remember?: boolean;
+  /** The payer asked for nothing: nobody is told that it takes long. */
+  quiet?: boolean;
 }
 
 /** Whoever has waited so long taps again, unless told why nothing happens. */
@@ -27,7 +29,9 @@ export async function load(url: string, options: Options): Promise<void> {
   loading += 1;
   const mine = newest;
   setBusy(true);
-  const slow = setTimeout(showSlow, SLOW_MS);
+  const slow = setTimeout(() => {
+    if (mine === newest && !options.quiet) showSlow();
+  }, SLOW_MS);
   const answer = await request(url, options.fields ? { method: "POST", body: options.fields } : {});
   clearTimeout(slow);
   loading -= 1;

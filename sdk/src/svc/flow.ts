@@ -94,7 +94,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
     looksClosedSince = looksClosed ? looksClosedSince || Date.now() : 0;
     if (looksClosed && known.alive && !known.talked && !saidSo) {
       saidSo = true;
-      console.info("Svc: this page is cut off from its window; the service is asked instead");
+      console.info("Svc: this page is cut off from its window and asks the service");
     }
     const gone = isGone(known, looksClosedSince, Date.now());
     if (gone && !goneSince) leftUs();
@@ -160,10 +160,10 @@ export function startFlow(service: string, key: string, options: Options, ended:
     asking = true;
     const asked = await ask(address("/state"));
     if (closed) return;
-    if ("state" in asked) {
+    if (asked.state) {
       if (late) answered = true;
       Object.assign(known, asked.state);
-    } else if (asked.failure === "not_found" && !done) {
+    } else if (asked.missing && !done) {
       const { requestId } = asked;
       return fail(new SvcError("order_not_found", NOT_FOUND, { requestId }));
     } else if (late) {
@@ -177,7 +177,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
 
   async function begin(): Promise<void> {
     try {
-      reference = await createReference(options.createOrder);
+      reference = await createReference(() => options.createOrder());
     } catch (error) {
       return fail(error as SvcError);
     }

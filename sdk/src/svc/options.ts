@@ -118,7 +118,7 @@ function flag(value: unknown, name: string): boolean {
 function width(value: unknown): string {
   if (value === undefined) return "100%";
   if (typeof value === "string" && WIDTH.test(value)) return value;
-  warn('width must be a CSS length such as "100%" or "320px"');
+  warn('width must be a length such as "100%" or "320px"');
   return "100%";
 }
 

@@ -16,7 +16,7 @@ export async function createReference(createOrder: () => unknown): Promise<strin
   try {
     const given: unknown = await Promise.race([createOrder(), timeout]);
     if (typeof given === "string" && given.trim() !== "") return given;
-    const text = "createOrder must return the referenceNumber, a text";
+    const text = "createOrder must return the referenceNumber, a non-empty text";
     throw new SvcError("invalid_reference", text);
   } catch (cause) {
     const text = "createOrder failed; see error.cause";

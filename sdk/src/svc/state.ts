@@ -13,9 +13,14 @@ export interface State {
   view?: View;
 }
 
-export type Asked =
-  | { state: State }
-  | { failure: "not_found" | "network"; requestId?: string | undefined };
+/** Nothing of it if there was no answer. */
+export interface Asked {
+  state?: State;
+  /** There is no such order. */
+  missing?: boolean;
+  /** Of the answer that said so. */
+  requestId?: string | undefined;
+}
 
 /** A network that has stalled says nothing for minutes. */
 const ASK_MS = 8_000;
@@ -27,15 +32,15 @@ export async function ask(url: string): Promise<Asked> {
     const { signal } = stalled;
     const answer = await fetch(url, { credentials: "omit", cache: "no-store", signal });
     if (answer.status === 404) {
-      return { failure: "not_found", requestId: answer.headers.get("x-request-id") || undefined };
+      return { missing: true, requestId: answer.headers.get("x-request-id") || undefined };
     }
-    if (!answer.ok) return { failure: "network" };
+    if (!answer.ok) return {};
     const body = (await answer.json()) as Record<string, unknown>;
     const view = asView(body.screen, body.payment);
     const state = { seen: !!body.seen, alive: !!body.alive, left: !!body.left };
     return { state: view ? { ...state, view } : state };
   } catch {
-    return { failure: "network" };
+    return {};
   } finally {
     clearTimeout(timer);
   }

@@ -101,9 +101,7 @@ async fn examine(settings: &Settings, dns_name: Option<&str>) -> Vec<Check> {
     let (mut checks, environment) = data::examine(settings).await;
     checks.push(rules(settings, environment));
     checks.extend(proxies(&settings.config.trusted_proxies));
-    let host = settings.config.public_url.as_ref().and_then(|url| url.host_str());
-    let tls = settings.config.tls.as_ref().map(|files| tls::examine(files, host));
-    checks.extend(tls.unwrap_or_default());
+    checks.extend(tls::examine(&settings.config));
     checks.extend(machine::examine(settings));
     checks.extend(rails::examine(&settings.config, environment).await);
     checks.extend(reach::examine(&settings.config, dns_name).await);

@@ -8,7 +8,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::ParsedCertificate;
 use svc_service::app::Clock;
-use svc_service::config::TlsFiles;
+use svc_service::config::Config;
+use url::Host;
 use x509_cert::der::Decode;
 
 use super::Check;
@@ -17,7 +18,8 @@ use super::machine::private;
 /// Whoever renews by hand wants to know before this.
 const SOON: SignedDuration = SignedDuration::from_hours(21 * 24);
 
-pub(super) fn examine(files: &TlsFiles, host: Option<&str>) -> Vec<Check> {
+pub(super) fn examine(config: &Config) -> Vec<Check> {
+    let Some(files) = &config.tls else { return Vec::new() };
     let chain = match read_chain(&files.certificate) {
         Ok(chain) => chain,
         Err(why) => {
@@ -26,7 +28,8 @@ pub(super) fn examine(files: &TlsFiles, host: Option<&str>) -> Vec<Check> {
         }
     };
     let mut checks = vec![fits(&chain, &files.key), life(&chain), private("key file", &files.key)];
-    checks.extend(host.map(|host| named(&chain, host)));
+    let host = config.public_url.as_ref().and_then(|url| url.host());
+    checks.extend(host.map(|host| named(&chain, &host, config.trusted_proxies.is_empty())));
     checks
 }
 
@@ -59,19 +62,23 @@ fn fits(chain: &[CertificateDer<'static>], path: &Path) -> Check {
     }
 }
 
-/// As browsers and partners' programs would see it.
-fn named(chain: &[CertificateDer<'static>], host: &str) -> Check {
-    let is_for = ServerName::try_from(host).is_ok_and(|name| {
-        let own = chain.first().and_then(|own| ParsedCertificate::try_from(own).ok());
-        own.is_some_and(|own| verify_server_name(&own, &name).is_ok())
-    });
-    match is_for {
-        true => Check::ok("certificate's name", format!("good for {host}")),
-        false => Check::failed(
-            "certificate's name",
-            format!("not for {host}, the host of the public URL: browsers would refuse it"),
-            "get a certificate for that name; it comes first in the file, before those of its chain",
-        ),
+/// `direct`: callers see this certificate, and not one of a proxy's.
+fn named(chain: &[CertificateDer<'static>], host: &Host<&str>, direct: bool) -> Check {
+    const ID: &str = "certificate's name";
+    let name = match host {
+        Host::Domain(name) => ServerName::try_from(*name).ok(),
+        Host::Ipv4(address) => Some(ServerName::IpAddress((*address).into())),
+        Host::Ipv6(address) => Some(ServerName::IpAddress((*address).into())),
+    };
+    let own = chain.first().and_then(|own| ParsedCertificate::try_from(own).ok());
+    let is_for = own.zip(name).is_some_and(|(own, name)| verify_server_name(&own, &name).is_ok());
+    let fix =
+        "get a certificate for that name; it comes first in the file, before those of its chain";
+    let told = format!("not for {host}, the host of the public URL");
+    match (is_for, direct) {
+        (true, _) => Check::ok(ID, format!("good for {host}")),
+        (false, true) => Check::failed(ID, format!("{told}: browsers would refuse it"), fix),
+        (false, false) => Check::warning(ID, format!("{told}: your proxy must expect that"), fix),
     }
 }
 

@@ -10,8 +10,8 @@ use crate::arguments::{Between, one_of};
 use crate::output;
 use crate::settings::DataArgs;
 
-/// Read at a time.
-const PAGE: usize = 200;
+/// Asked for at a time.
+const PAGE: usize = 1_000;
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -64,22 +64,19 @@ pub(super) async fn list(args: List) -> anyhow::Result<()> {
     let filter = OrderFilter { status: args.status, amount: args.amount, since, until };
     let (mut lines, mut before) = (Vec::new(), None);
     // A page may hold fewer than asked for, and there may be more after it.
-    while lines.len() < args.limit {
-        let most = PAGE.min(args.limit - lines.len());
-        let page = store.order_lines(&scope, filter, before, most).await?;
+    while lines.len() <= args.limit {
+        let page = store.order_lines(&scope, filter, before, PAGE).await?;
         lines.extend(page.rows.into_iter().map(|row| line(&directory, row)));
         before = page.next;
         if before.is_none() {
             break;
         }
     }
+    output::first(&mut lines, args.limit);
     if args.json {
         output::json(&lines);
-        return Ok(());
-    }
-    print(&lines);
-    if before.is_some() {
-        output::note(format_args!("The first {} only; --limit shows more.", args.limit));
+    } else {
+        print(&lines);
     }
     Ok(())
 }

@@ -112,6 +112,9 @@ fn a_forged_forwarded_address_does_not_dodge_the_limit() {
         .collect();
     assert!(statuses.contains(&429), "{statuses:?}");
     assert_eq!(statuses[..5], [401; 5]);
+    let figures = send(running.address, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").body;
+    let figures = String::from_utf8(figures).expect("figures are text");
+    assert!(figures.lines().any(|line| line == "svc_token_failures_total 12"), "{figures}");
 }
 
 /// T39.

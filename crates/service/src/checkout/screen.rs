@@ -108,5 +108,6 @@ pub(super) fn version(dossier: &Dossier, shown: Screen<'_>) -> String {
     let last = dossier.attempts.last();
     let state = last.map_or("", |attempt| attempt.state.as_str());
     let cancelling = if dossier.cancel_requested.is_some() { "-cancelling" } else { "" };
-    format!("{}-{}-{state}{cancelling}", shown.name(), dossier.attempts.len())
+    let held = if dossier.is_held() { "-held" } else { "" };
+    format!("{}-{}-{state}{cancelling}{held}", shown.name(), dossier.attempts.len())
 }

@@ -75,7 +75,7 @@ fn row(frame: &Frame, viewer: &Viewer, line: ExceptionRecord, held: bool) -> Exc
     ExceptionRow {
         id: line.id,
         kind_text: frame.t.exception_kind(line.kind),
-        meaning: frame.t.exception_meaning(line.kind),
+        meaning: frame.t.exception_meaning(line.kind, held),
         reference: line.reference_number.map_or(String::new(), |order| order.as_str().to_owned()),
         rail: line.rail,
         rail_payment_id: line.rail_payment_id,

@@ -16,7 +16,7 @@ use super::access::Viewer;
 use super::frame::{Frame, Refusal, Section, respond};
 use super::links::{Link, PAGE_ROWS};
 use crate::app::App;
-use crate::domain::{Status, luanda_midnight};
+use crate::domain::{Centimos, Status, luanda_midnight};
 use crate::http::Streaming;
 use crate::store::{OrderFilter, OrderLine, Scope};
 
@@ -238,18 +238,17 @@ fn filter(viewer: &Viewer) -> OrderFilter {
     let day = |name: &str| viewer.asked(name).parse::<Date>().ok();
     OrderFilter {
         status: Status::from_code(viewer.asked("status")),
-        amount: whole_kwanza(viewer.asked("amount")),
+        amount: asked_amount(viewer.asked("amount")),
         since: day("from").and_then(luanda_midnight),
         until: day("to").and_then(|day| day.tomorrow().ok()).and_then(luanda_midnight),
     }
 }
 
-/// As people copy an amount: with points, commas or spaces between the thousands, with or without centimos.
-fn whole_kwanza(text: &str) -> Option<i64> {
-    let text = text.trim().trim_end_matches("Kz").trim_end();
-    let whole = text.strip_suffix(",00").or_else(|| text.strip_suffix(".00")).unwrap_or(text);
-    let apart = |sign: char| sign == '.' || sign == ',' || sign.is_whitespace();
-    whole.replace(apart, "").parse().ok()
+/// In kwanza; what cannot be read as money fits no order, instead of all.
+fn asked_amount(text: &str) -> Option<i64> {
+    const NO_ORDERS: i64 = 0;
+    let typed = Centimos::typed(text).and_then(Centimos::whole_kwanza);
+    (!text.trim().is_empty()).then(|| typed.unwrap_or(NO_ORDERS))
 }
 
 fn row(app: &App, frame: &Frame, line: &OrderLine) -> OrderRow {
@@ -281,14 +280,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_amount_is_read_as_people_write_it() {
-        let same = ["15000", "15.000,00", "15,000.00 Kz", "15 000", "15\u{a0}000,00\u{a0}Kz"];
-        for text in same {
-            assert_eq!(whole_kwanza(text), Some(15_000), "{text}");
+    fn an_amount_is_asked_for_as_it_is_shown_and_nonsense_fits_no_order() {
+        for text in ["15000", "15.000,00\u{a0}Kz", "Kz\u{a0}15,000", "15\u{202f}000\u{a0}Kz"] {
+            assert_eq!(asked_amount(text), Some(15_000), "{text}");
         }
-        for text in ["", "Kz", "muito", "15000,50x", "99999999999999999999"] {
-            assert_eq!(whole_kwanza(text), None, "{text}");
+        for text in ["Kz", "muito", "15.000,50", "15.5", "-15000", "99999999999999999999"] {
+            assert_eq!(asked_amount(text), Some(0), "{text}");
         }
+        assert_eq!(asked_amount(" "), None);
     }
 
     #[test]

@@ -99,6 +99,7 @@ texts! {
     payer: "Cliente", "Payer", "Payeur";
     older: "Mais antigos", "Older", "Plus anciens";
     newest: "Mais recentes", "Newest", "Plus récents";
+    none_so_far: "Nenhum entre os mais recentes. Procure nos mais antigos.", "None among the newest. Look among the older ones.", "Aucune parmi les plus récentes. Cherchez parmi les plus anciennes.";
     nothing_here: "Nada aqui.", "Nothing here.", "Rien ici.";
     cancel_order: "Cancelar pedido", "Cancel order", "Annuler la commande";
     resolve_confirm: "Esta decisão é definitiva e pode mudar o pedido. Continuar?", "This decision is final and may change the order. Go on?", "Cette décision est définitive et peut modifier la commande. Continuer ?";
@@ -200,6 +201,7 @@ texts! {
     meaning_late: "O pedido já estava cancelado quando o dinheiro chegou. Normalmente devolve-se.", "The order was cancelled before the money came. Usually it is refunded.", "La commande était déjà annulée quand l’argent est arrivé. En général on rembourse.";
     meaning_mismatch: "O cliente pagou outro montante. O pedido espera: aceite-o como pago, ou devolva o dinheiro.", "The payer paid another amount. The order waits: accept it as paid, or refund the money.", "Le payeur a payé un autre montant. La commande attend : acceptez-la comme payée, ou remboursez.";
     meaning_reused: "A rede usou para este pagamento um id que já era de outro. Confirme com ela que o dinheiro chegou; o pedido espera.", "The rail used an id for this payment that was of another before. Ask it whether the money came; the order waits.", "Le réseau a utilisé pour ce paiement un id déjà pris. Vérifiez auprès de lui que l’argent est arrivé ; la commande attend.";
+    meaning_settled: "O pedido já não espera por este dinheiro: devolva-o, ou diga que nada há a fazer.", "The order no longer waits for this money: refund it, or say that nothing is to be done.", "La commande n’attend plus cet argent : remboursez-le, ou dites qu’il n’y a rien à faire.";
     meaning_excess: "O pedido já estava pago: o dinheiro está cá duas vezes. Normalmente devolve-se.", "The order was paid before: the money is here twice. Usually it is refunded.", "La commande était déjà payée : l’argent est là deux fois. En général on rembourse.";
     meaning_unmatched: "Nenhum pedido tem esta referência. Pergunte à rede quem pagou e devolva.", "No order has this reference. Ask the rail who paid, and refund.", "Aucune commande n’a cette référence. Demandez au réseau qui a payé, et remboursez.";
     meaning_reversal: "A rede tirou o dinheiro de volta. O pedido fica como está: fale com o comerciante.", "The rail took the money back. The order stays as it is: talk to the merchant.", "Le réseau a repris l’argent. La commande reste comme elle est : parlez au marchand.";
@@ -337,8 +339,9 @@ impl Texts {
     }
 
     /// What happened, and what is usually done about it.
-    pub(super) fn exception_meaning(&self, kind: ExceptionKind) -> &'static str {
+    pub(super) fn exception_meaning(&self, kind: ExceptionKind, held: bool) -> &'static str {
         match kind {
+            _ if kind.holds_order() && !held => self.meaning_settled,
             ExceptionKind::Late => self.meaning_late,
             ExceptionKind::Mismatch => self.meaning_mismatch,
             ExceptionKind::Reused => self.meaning_reused,

@@ -43,8 +43,27 @@ impl Centimos {
         whole.checked_mul(Self::PER_KWANZA)?.checked_add(cents).map(Self)
     }
 
+    /// As people write it, or as our pages show it: `6500`, `6.500,00 Kz`, `Kz 6,500`, `6 500`. A point or
+    /// a comma before exactly three digits parts thousands.
+    pub fn typed(text: &str) -> Option<Self> {
+        let text: String = text.replace("Kz", "").split_whitespace().collect();
+        let cut = text.rfind(['.', ',']).filter(|at| text.len() - at != ",000".len());
+        let (whole, part) = cut.map_or((&*text, "0"), |at| (&text[..at], &text[at + 1..]));
+        let mut groups = whole.split(['.', ',']);
+        let first = groups.next().unwrap_or_default().len();
+        let is_grouped =
+            groups.clone().all(|group| group.len() == 3) && (groups.next().is_none() || first < 4);
+        let whole = whole.replace(['.', ','], "");
+        Self::parse(&format!("{whole}.{part}")).filter(|_| is_grouped)
+    }
+
     pub fn get(self) -> i64 {
         self.0
+    }
+
+    /// Without a remainder.
+    pub fn whole_kwanza(self) -> Option<i64> {
+        (self.0 % Self::PER_KWANZA == 0).then_some(self.0 / Self::PER_KWANZA)
     }
 }
 
@@ -109,6 +128,23 @@ mod tests {
             assert_eq!(Centimos::parse(text), None, "{text}");
         }
         assert_eq!(Centimos(1_500_005).to_string(), "15000.05");
+    }
+
+    #[test]
+    fn money_is_read_as_people_write_it() {
+        let owed = Some(Centimos::new(650_000));
+        let plain =
+            ["6500", " 6500.00", "6500,00", "6.500", "6,500", "6.500,00", "6,500.00", "6 500,00"];
+        let shown = ["6.500,00\u{a0}Kz", "Kz\u{a0}6,500", "6\u{202f}500\u{a0}Kz"];
+        for typed in plain.into_iter().chain(shown) {
+            assert_eq!(Centimos::typed(typed), owed, "{typed}");
+        }
+        assert_eq!(Centimos::typed("6.5"), Some(Centimos::new(650)));
+        for wrong in
+            ["", "Kz", "-6500", "6500,001", "6500,0010", "65,00.00", "6.50.000", "seis mil"]
+        {
+            assert_eq!(Centimos::typed(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -79,8 +79,8 @@ pub async fn is_held_for(app: &App, exception: &ExceptionRecord) -> Result<bool,
 async fn held(app: &App, exception: &ExceptionRecord) -> Result<Option<Order>, StoreError> {
     let held = exception.reference_number.as_ref().filter(|_| exception.kind.holds_order());
     let Some(reference) = held else { return Ok(None) };
-    let dossier = app.store.dossier(reference).await?;
-    Ok(dossier.map(|d| d.order).filter(|order| order.status == Status::Pending))
+    let order = app.store.order_by_reference(reference).await?;
+    Ok(order.filter(|order| order.status == Status::Pending))
 }
 
 /// Order and exception in one transaction: an entry left open would invite a refund of what is paid.

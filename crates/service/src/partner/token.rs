@@ -101,7 +101,9 @@ async fn authenticate(
         return Ok(partner);
     }
     // Counted before the database is asked, so that guessing cannot load it.
-    app.limits.token_failure(credentials.as_ref().map(|(client, _)| client), exchange.from)?;
+    let client = credentials.as_ref().map(|(client, _)| client);
+    let failed = |_: &_| app.metrics.token_failures.increment(1);
+    app.limits.token_failure(client, exchange.from).inspect_err(failed)?;
     if let Some((client, secret)) = &credentials {
         // Unknown, wrong and disabled take the same way: one look at the stored directory, in case
         // the partner was created or its secret rotated a moment ago, and the same comparison.

@@ -118,25 +118,11 @@ async fn pay_reference(
         return Ok(AtmResult::Expired);
     }
     let owed = Centimos::from(dossier.order.terms.amount);
-    if typed_money(amount) != Some(owed) {
+    if Centimos::typed(amount) != Some(owed) {
         return Ok(AtmResult::WrongAmount);
     }
     settle(app, &attempt, Word::Paid(owed), request_id).await?;
     Ok(AtmResult::Paid)
-}
-
-/// As people write it, or as the checkout shows it: `6500`, `6.500,00 Kz`, `Kz 6,500`, `6 500`. A point or
-/// a comma before exactly three digits parts thousands.
-fn typed_money(text: &str) -> Option<Centimos> {
-    let text: String = text.replace("Kz", "").split_whitespace().collect();
-    let cut = text.rfind(['.', ',']).filter(|at| text.len() - at != ",000".len());
-    let (whole, part) = cut.map_or((&*text, "0"), |at| (&text[..at], &text[at + 1..]));
-    let mut groups = whole.split(['.', ',']);
-    let first = groups.next().unwrap_or_default().len();
-    let is_grouped =
-        groups.clone().all(|group| group.len() == 3) && (groups.next().is_none() || first < 4);
-    let whole = whole.replace(['.', ','], "");
-    Centimos::parse(&format!("{whole}.{part}")).filter(|_| is_grouped)
 }
 
 /// GET /sandbox/wallet?code=ABCD-EFGH: whoever cannot scan, types.
@@ -317,26 +303,4 @@ async fn form(app: &App, headers: &HeaderMap, body: Body) -> Result<Pairs, ApiEr
         return Err(ApiError::ForeignOrigin);
     }
     read_form(headers, body).await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn money_is_read_as_people_write_it() {
-        let owed = Some(Centimos::new(650_000));
-        let plain =
-            ["6500", " 6500.00", "6500,00", "6.500", "6,500", "6.500,00", "6,500.00", "6 500,00"];
-        let shown = ["6.500,00\u{a0}Kz", "Kz\u{a0}6,500", "6\u{202f}500\u{a0}Kz"];
-        for typed in plain.into_iter().chain(shown) {
-            assert_eq!(typed_money(typed), owed, "{typed}");
-        }
-        assert_eq!(typed_money("6.5"), Some(Centimos::new(650)));
-        for wrong in
-            ["", "Kz", "-6500", "6500,001", "6500,0010", "65,00.00", "6.50.000", "seis mil"]
-        {
-            assert_eq!(typed_money(wrong), None, "{wrong}");
-        }
-    }
 }

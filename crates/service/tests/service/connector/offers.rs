@@ -11,7 +11,7 @@ use crate::support::*;
 on_both_engines! {
     a_method_hides_itself_for_amounts_it_does_not_take,
     a_connector_that_has_not_said_what_it_can_do_offers_nothing,
-    a_connector_that_starts_after_the_service_is_soon_known,
+    a_connector_that_starts_after_the_service_is_known,
     a_connector_that_stops_answering_keeps_what_it_said,
     a_connector_with_another_secret_refuses_us,
     a_telephone_is_asked_so_often_and_no_more,
@@ -76,7 +76,7 @@ async fn a_connector_that_has_not_said_what_it_can_do_offers_nothing(database: T
     assert!(!not_offered(&paying, "e", 15_000, &Choice::Code).await);
 }
 
-async fn a_connector_that_starts_after_the_service_is_soon_known(database: TestDatabase) {
+async fn a_connector_that_starts_after_the_service_is_known(database: TestDatabase) {
     let connector = TestConnector::start().await;
     connector.will("capabilities", Reply::Status(503));
     let rail = connector.config();
