@@ -147,7 +147,13 @@ async fn h24_a_notice_of_another_amount_is_held(database: TestDatabase) {
     assert_eq!(checkout.service.count(held).await, 1);
     let again = notify(&checkout, TestConnector::NAME, &headers, &body).await;
     assert_eq!(again.json()["data"]["outcome"], "duplicate");
-    assert!(checkout.page("").await.text.contains("data-screen=\"confirming\""));
+    let page = checkout.page("").await.text;
+    assert!(
+        page.contains("data-screen=\"confirming\"") && page.contains("Valor a verificar"),
+        "{page}"
+    );
+    // Of the last attempt, and of the order: an earlier one may be held beside another that is not.
+    assert!(page.contains("data-version=\"confirming-1-held-held\""), "{page}");
 }
 
 async fn a_signed_notice_that_makes_no_sense_is_named_so(database: TestDatabase) {
