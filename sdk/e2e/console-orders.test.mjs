@@ -257,9 +257,10 @@ test("the clock of the sandbox is moved, and what falls due happens", async () =
   await open(pathOf(order));
   await page.getByLabel("minutos").fill(String(26 * 60));
   await press("Avançar");
-  await told("O relógio avançou, e tudo o que vencia aconteceu.");
+  // On a slow machine it is told before the journey ends; the page follows.
+  await told(/O relógio (avançou, e tudo o que vencia aconteceu|ainda avança)\./);
   assert.ok(page.url().endsWith(pathOf(order)), "one is where one was");
-  assert.equal(await pill(page).innerText(), "cancelado");
+  await pill(page).filter({ hasText: "cancelado" }).waitFor();
   await leave();
 });
 

@@ -1,5 +1,7 @@
 //! `svc sandbox`: what POST /sandbox/… does, from the shell, with the merchant's `SVC_…` variables.
 
+use std::time::Duration;
+
 use hyper::Method;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -48,6 +50,8 @@ pub(crate) struct MerchantArgs {
     client_id: Option<String>,
 }
 
+/// How often a sandbox that moves is asked whether it has arrived.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// No flag: anyone on the machine can list those.
 const CLIENT_SECRET: &str = "SVC_CLIENT_SECRET";
 
@@ -142,10 +146,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         Command::Clock(Clock { advance: None }) => {
             api.call(Method::GET, "/sandbox/clock", None).await?
         }
-        Command::Clock(Clock { advance: Some(by) }) => {
-            let body = json!({ "advanceSeconds": by.as_secs() });
-            api.call(Method::POST, "/sandbox/clock", Some(&body)).await?
-        }
+        Command::Clock(Clock { advance: Some(by) }) => travel(&api, by).await?,
         Command::Chaos(chaos) => disturb(&api, &chaos).await?,
     };
     if args.json {
@@ -163,6 +164,20 @@ async fn simulate(api: &Client, order: &str, outcome: &str) -> anyhow::Result<Va
         "outcome": outcome,
     });
     Ok(api.call(Method::POST, "/sandbox/simulate", Some(&body)).await?)
+}
+
+/// A journey with many stops takes longer than one call waits for it.
+async fn travel(api: &Client, by: SignedDuration) -> anyhow::Result<Value> {
+    let body = json!({ "advanceSeconds": by.as_secs() });
+    let mut data: Value = api.call(Method::POST, "/sandbox/clock", Some(&body)).await?;
+    if data["arrived"] == false {
+        output::note("The sandbox is still on its way; waiting for it …");
+    }
+    while data["arrived"] == false {
+        tokio::time::sleep(LOOK_EVERY).await;
+        data = api.call(Method::GET, "/sandbox/clock", None).await?;
+    }
+    Ok(data)
 }
 
 async fn disturb(api: &Client, chaos: &Chaos) -> anyhow::Result<Value> {

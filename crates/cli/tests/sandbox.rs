@@ -13,6 +13,8 @@ mod postgres;
 mod receiver;
 
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
 
 use receiver::Receiver;
 use serde_json::{Value, json};
@@ -23,6 +25,7 @@ use support::{Place, Ran, Service, run, svc};
 on_both_engines! {
     every_outcome_can_be_had_from_the_shell,
     a_day_passes_in_one_command_and_the_merchant_hears_of_it,
+    a_long_journey_is_waited_for,
     chaos_is_set_told_and_switched_off,
     what_is_missing_or_wrong_is_told_in_a_sentence,
     a_mismatch_is_listed_and_accepted,
@@ -42,7 +45,10 @@ struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     fn set(place: &'a Place) -> Self {
-        let receiver = Receiver::start(|_| (200, String::new()));
+        Self::with(place, Receiver::start(|_| (200, String::new())))
+    }
+
+    fn with(place: &'a Place, receiver: Receiver) -> Self {
         let arguments = ["serve", "--json", "--listen", "127.0.0.1:0", "--private-webhook-targets"];
         let service = Service::start(svc(&arguments).args(["--database", &place.database]));
         let credentials = place.partner();
@@ -135,6 +141,25 @@ fn a_day_passes_in_one_command_and_the_merchant_hears_of_it(place: &Place) {
     assert_eq!(stage.status("order_1"), "CAN");
     let told = stage.receiver.wait_for(2);
     assert_eq!(told[1].json()["data"]["paymentStatus"], "CAN");
+}
+
+/// Two attempts that are not answered cost five seconds each; one call waits for eight.
+fn a_long_journey_is_waited_for(place: &Place) {
+    let (_never, answered) = mpsc::channel::<()>();
+    let (seen, answered) = (AtomicUsize::new(0), Mutex::new(answered));
+    let receiver = Receiver::start(move |_| {
+        if seen.fetch_add(1, Ordering::AcqRel) < 2 {
+            let _ = answered.lock().expect("nobody fails inside").recv();
+        }
+        (200, String::new())
+    });
+    let stage = Stage::with(place, receiver);
+    stage.order("order_1", 15_000);
+    stage.sandbox(&["pending", "order_1"]);
+    let ran = run(&mut stage.command(&["clock", "--advance", "1h"]));
+    assert!(ran.stderr.contains("still on its way"), "{ran:?}");
+    assert_eq!((&ran.json()["arrived"], &ran.json()["aheadSeconds"]), (&json!(true), &json!(3600)));
+    assert_eq!(stage.receiver.received().len(), 3, "the third attempt is answered");
 }
 
 fn chaos_is_set_told_and_switched_off(place: &Place) {

@@ -107,8 +107,8 @@ function partner({ baseUrl, clientId, clientSecret, applicationUUID }) {
     },
     /** Moves the sandbox's clock; all that falls due on the way has happened when this returns. */
     async advance(seconds) {
-      const { data } = await post("/sandbox/clock", { advanceSeconds: seconds });
-      if (!data.arrived) throw new Error("the sandbox is still on its way");
+      let { data } = await post("/sandbox/clock", { advanceSeconds: seconds });
+      while (!data.arrived) ({ data } = await call("/sandbox/clock"));
     },
     async simulate({ externalTransactionId }, outcome) {
       await post("/sandbox/simulate", { externalTransactionId, applicationUUID, outcome });
