@@ -87,16 +87,16 @@ test("a signature is checked in the browser, and the usual mistakes are named", 
     await form.locator("[name=body]").fill(text);
     await form.locator("[name=secret]").fill(secret);
     await form.locator("[name=given]").fill(given);
-    await press("Calcular");
+    await press("Verificar");
     await form.locator("output code").getByText(sign(secret, text)).waitFor();
     return (await form.locator("output").innerText()).split("\n")[0];
   };
   const right = sign(secret, body);
   assert.equal(await verdict(right), "Está certa.");
   assert.match(await verdict(right.toUpperCase()), /maiúsculas/);
-  assert.match(await verdict(sign(secret, `${body}\n`)), /linha nova/);
+  assert.match(await verdict(sign(secret, `${body}\n`)), /quebra de linha/);
   assert.match(await verdict(sign(secret, '{"event":"payment","n":1}')), /JSON escrito de novo/);
-  assert.match(await verdict(sign("outro", body)), /^Não é desta mensagem/);
+  assert.match(await verdict(sign("outro", body)), /^Não corresponde a esta mensagem/);
   assert.deepEqual(sent, [], "nothing left the browser");
   await leave();
 });
@@ -120,7 +120,7 @@ test("the button's code follows the choices, and is copied", async () => {
   await form.getByLabel("Tema").selectOption("dark");
   await form.getByLabel("Idioma").selectOption("fr");
   await form.getByLabel("Largura").fill('240px"');
-  await form.getByLabel("Vida da referência (minutos)").fill("90");
+  await form.getByLabel("Validade da referência (minutos)").fill("90");
   await form.getByLabel("FPMCXEXPRSS").uncheck();
   const text = await code.textContent();
   for (const part of [
@@ -146,7 +146,7 @@ test("a client secret is rotated, shown once, and the one before revoked", async
   const old = stage.service.clientSecret;
   await open("/developers");
   agree("Emitir um segredo novo?");
-  await press("Trocar o segredo do cliente");
+  await press("Trocar o SVC_CLIENT_SECRET");
   const [name, secret] = (await page.locator("#revealed").innerText()).split("=");
   assert.equal(name, "SVC_CLIENT_SECRET");
   assert.deepEqual([await opens(secret), await opens(old)], [true, true], "both for a day");

@@ -22,13 +22,13 @@ const MARKS = {
 };
 const HEADINGS = {
   home: ["Início", "Home", "Accueil"],
-  orders: ["Pedidos", "Orders", "Commandes"],
+  orders: ["Encomendas", "Orders", "Commandes"],
   webhooks: ["Webhooks", "Webhooks", "Webhooks"],
   exceptions: ["Excepções", "Exceptions", "Exceptions"],
   developers: ["Programadores", "Developers", "Développeurs"],
-  requests: ["Chamadas", "Requests", "Appels"],
+  requests: ["Chamadas", "Requests", "Requêtes"],
   audit: ["Auditoria", "Audit", "Audit"],
-  people: ["Pessoas", "People", "Personnes"],
+  people: ["Utilizadores", "Users", "Utilisateurs"],
   account: ["Conta · demo", "Account · demo", "Compte · demo"],
   signIn: ["Consola", "Console", "Console"],
   welcome: ["Bem-vindo, visita", "Welcome, visita", "Bienvenue, visita"],
@@ -196,6 +196,6 @@ test("without JavaScript the pages show and do the same", async () => {
   await page.getByRole("link", { name: order.referenceNumber }).click();
   await press("Pagar");
   await told("Feito.");
-  assert.equal(await page.locator("h1 .pill").innerText(), "pago");
+  assert.equal(await page.locator("h1 .pill").innerText(), "paga");
   await leave();
 });

@@ -31,7 +31,7 @@ function areDrawn(page) {
 test("home has figures, a chart of them and a table, for a day, a week and a month", async () => {
   await stage.order();
   const { page, open, leave } = await stage.operator();
-  const made = page.locator(".tile", { hasText: "Pedidos criados" }).locator("b");
+  const made = page.locator(".tile", { hasText: "Encomendas criadas" }).locator("b");
   const counts = [];
   for (const [name, period, steps] of [
     ["24 horas", "24h", 24],
@@ -78,7 +78,7 @@ test("orders are filtered by their address, and paged", async () => {
   const rows = page.locator("#live tbody tr");
   assert.equal(await rows.count(), 50);
   const first = await rows.first().innerText();
-  await page.getByRole("link", { name: "Mais antigos" }).click();
+  await page.getByRole("link", { name: "Anteriores" }).click();
   await page.waitForURL(/before=/);
   assert.ok((await rows.count()) >= SEEDED - 50);
   assert.notEqual(await rows.first().innerText(), first);
@@ -88,7 +88,7 @@ test("orders are filtered by their address, and paged", async () => {
 
   await page.getByLabel("Estado").selectOption("CON");
   await page.waitForURL(/status=CON/);
-  assert.deepEqual([...new Set(await rows.locator(".pill").allInnerTexts())], ["pago"]);
+  assert.deepEqual([...new Set(await rows.locator(".pill").allInnerTexts())], ["paga"]);
   await page.getByLabel("Aplicação").selectOption({ label: "Loja Kianda" });
   await page.waitForURL(/application=/);
   await page.getByLabel("De", { exact: true }).fill("2001-01-01");
@@ -139,11 +139,11 @@ test("the list is saved as a file that no spreadsheet runs", async () => {
 
 // What each button of the sandbox does to an order, and what the story says of it.
 for (const [button, outcome, status, events] of [
-  ["Pagar", "confirm", "pago", ["CON"]],
+  ["Pagar", "confirm", "paga", ["CON"]],
   ["Recusar", "decline", "pendente", []],
   ["Emitir referência", "pending", "pendente", ["PEN"]],
-  ["Desistir", "cancel", "cancelado", ["CAN"]],
-  ["Deixar expirar", "expire", "cancelado", ["CAN"]],
+  ["Desistir", "cancel", "cancelada", ["CAN"]],
+  ["Deixar expirar", "expire", "cancelada", ["CAN"]],
 ]) {
   test(`an order is simulated: ${outcome}`, async () => {
     const order = await stage.order();
@@ -173,12 +173,12 @@ test("an order is cancelled, after a question", async () => {
   const { page, open, press, told, agree, leave } = await stage.operator();
   await open(pathOf(order));
   page.once("dialog", (dialog) => dialog.dismiss());
-  await press("Cancelar pedido");
+  await press("Cancelar encomenda");
   assert.equal(await stage.service.statusOf(order), "PEN", "who says no cancels nothing");
-  agree("Cancelar este pedido? Não se pode desfazer.");
-  await press("Cancelar pedido");
-  await told("Pedido cancelado.");
-  assert.equal(await pill(page).innerText(), "cancelado");
+  agree("Cancelar esta encomenda? Não se pode desfazer.");
+  await press("Cancelar encomenda");
+  await told("Encomenda cancelada.");
+  assert.equal(await pill(page).innerText(), "cancelada");
   assert.equal(await stage.service.statusOf(order), "CAN");
   await stage.merchant.told(order, "CAN");
   await leave();
@@ -203,7 +203,7 @@ test("an open page follows its order, and keeps what is typed and where one is",
   const focused = await link.getAttribute("href");
   await stage.service.simulate(order, "confirm");
   await page.locator("ol.story li.event", { hasText: "CON · Entregue" }).waitFor();
-  assert.equal(await pill(page).innerText(), "pago");
+  assert.equal(await pill(page).innerText(), "paga");
   assert.equal(await page.locator("form[action$=cancel]").count(), 0);
   assert.equal(await minutes.inputValue(), "123");
   const now = await page.evaluate(() => document.activeElement.getAttribute("href"));
@@ -247,7 +247,7 @@ test("a page in the background holds no connection, and catches up when it is lo
   await stage.merchant.told(order, "CON");
   assert.equal(await pill(page).innerText(), "pendente");
   await look(false);
-  await pill(page).filter({ hasText: "pago" }).waitFor();
+  await pill(page).filter({ hasText: "paga" }).waitFor();
   await leave();
 });
 
@@ -260,7 +260,7 @@ test("the clock of the sandbox is moved, and what falls due happens", async () =
   // On a slow machine it is told before the journey ends; the page follows.
   await told(/O relógio (avançou, e tudo o que vencia aconteceu|ainda avança)\./);
   assert.ok(page.url().endsWith(pathOf(order)), "one is where one was");
-  await pill(page).filter({ hasText: "cancelado" }).waitFor();
+  await pill(page).filter({ hasText: "cancelada" }).waitFor();
   await leave();
 });
 
@@ -273,9 +273,9 @@ test("people of a partner see and do what is theirs by their role", async () => 
   await support.open(`/orders/${foreign}`);
   assert.equal(await support.heading(), "Não encontrado");
   await support.open(pathOf(order));
-  support.agree("Cancelar este pedido? Não se pode desfazer.");
-  await support.press("Cancelar pedido");
-  await support.told("Pedido cancelado.");
+  support.agree("Cancelar esta encomenda? Não se pode desfazer.");
+  await support.press("Cancelar encomenda");
+  await support.told("Encomenda cancelada.");
   await support.page.locator("ol.story").getByText("user:support@loja.ao").waitFor();
   await support.leave();
 

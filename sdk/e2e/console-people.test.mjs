@@ -72,7 +72,7 @@ test("the language is chosen on any page, and stays", async () => {
 
 test("an owner invites somebody, changes their role, and lets them in no more", async () => {
   const owner = await stage.partnerUser("owner");
-  await owner.page.getByRole("link", { name: "Pessoas" }).click();
+  await owner.page.getByRole("link", { name: "Utilizadores" }).click();
   await owner.page.getByLabel("Utilizador").fill("nova@loja.ao");
   await owner.page.locator("form[action$=people] select").selectOption("developer");
   await owner.press("Convidar");
@@ -93,7 +93,7 @@ test("an owner invites somebody, changes their role, and lets them in no more", 
   await row.getByRole("button", { name: "Guardar" }).click();
   await owner.told("Mudado.");
   await row.locator("[data-label=Papel]").getByText("leitura").waitFor();
-  owner.agree("Desactivar esta pessoa? As suas sessões terminam já.");
+  owner.agree("Desactivar este utilizador? As suas sessões terminam já.");
   await row.getByRole("button", { name: "Desactivar" }).click();
   await row.getByText("desactivado").waitFor();
   await guest.open("/orders");

@@ -61,8 +61,8 @@ test("all that failed is recovered in one go", async () => {
   await open("/webhooks");
   await place.getByText("a falhar").waitFor();
   stage.merchant.breaks("");
-  await page.getByLabel("das últimas (horas)").fill("1");
-  await press("Recuperar tudo o que falhou");
+  await page.getByLabel("Das últimas horas (quantas)").fill("1");
+  await press("Enviar de novo tudo o que falhou");
   await told("Tudo o que falhou sai de novo.");
   for (const order of orders) {
     await stage.merchant.told(order, "CON");
@@ -135,7 +135,7 @@ test("money of another amount is accepted, with a reason, and the order is paid"
   const asked = await card.getByLabel("Motivo").evaluate((field) => field.validity.valueMissing);
   assert.ok(asked, "without a reason nothing is sent");
   await card.getByLabel("Motivo").fill("um kwanza a mais, combinado");
-  agree("Esta decisão é definitiva e pode mudar o pedido. Continuar?");
+  agree("Esta decisão é definitiva e pode mudar a encomenda. Continuar?");
   await card.getByRole("button", { name: "Resolver" }).click();
   await told("Resolvido.");
   assert.equal(await cardOf(page, order).count(), 0);
@@ -156,7 +156,7 @@ test("money of another amount is given back, and a partner sees that it was", as
   const card = cardOf(page, order);
   await card.getByLabel("Resolver").selectOption("refund");
   await card.getByLabel("Motivo").fill("devolvido por transferência");
-  agree("Esta decisão é definitiva e pode mudar o pedido. Continuar?");
+  agree("Esta decisão é definitiva e pode mudar a encomenda. Continuar?");
   await card.getByRole("button", { name: "Resolver" }).click();
   await told("Resolvido.");
   await leave();

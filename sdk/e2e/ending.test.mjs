@@ -136,7 +136,7 @@ test("money of another amount is looked into by a person, and nothing turns mean
   await checkout.chooseReference(page);
   await stage.service.advance(10);
   await checkout.look(page, "confirming");
-  await page.getByRole("heading", { name: "Valor a verificar" }).waitFor();
+  await page.getByRole("heading", { name: "Pagamento em verificação" }).waitFor();
   await page.locator("main").getByText("Não pague outra vez").waitFor();
   assert.equal(await page.locator(".mark.busy").count(), 0);
   await page.setViewportSize(PHONE);

@@ -63,7 +63,7 @@ pub(crate) struct List {
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  svc application rotate-webhook-secret pk_test_0b6f…             in peace: both secrets for a day
+  svc application rotate-webhook-secret pk_test_0b6f…             normal: both secrets for a day
   svc application rotate-webhook-secret pk_test_0b6f… --switch-after 0s --overlap 0s   it leaked")]
 pub(crate) struct Rotate {
     /// The applicationUUID or the publishable key

@@ -102,7 +102,7 @@ pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
 /// Without the space around it.
 pub(crate) fn not_blank(text: &str) -> Result<String, &'static str> {
     match text.trim() {
-        "" => Err("say something"),
+        "" => Err("must not be empty"),
         given => Ok(given.to_owned()),
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct List {
     /// Only what was done to this order, partner, application or person
     #[arg(long)]
     subject: Option<String>,
-    /// At most so many rows
+    /// List at most this many rows
     #[arg(long, default_value_t = 50)]
     limit: usize,
     #[command(flatten)]
@@ -140,7 +140,7 @@ fn told(fault: &Fault) -> String {
         ),
         Fault::Seal { id } => format!("seal {id} is missing"),
         Fault::Head => {
-            "the history does not reach the seal that was kept, or it was another".into()
+            "the seal given with --head is not in the history: its end was cut off, or it was rewritten".into()
         }
     }
 }

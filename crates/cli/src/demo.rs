@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Address of the shop [default: 127.0.0.1:3000, or a free port if that is taken]
     #[arg(long, value_name = "ADDR", value_parser = listen_address)]
     shop_listen: Option<SocketAddr>,
-    /// Looks at one order by its checkout page before 429; more for tests that move the clock of a page
+    /// Status requests of one order's checkout page per second before 429; raise it for tests with a fast clock
     #[arg(long, default_value_t = Limits::default().checkout_polls_per_second, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..))]
     checkout_polls_per_second: u32,
@@ -249,7 +249,7 @@ fn summary(
   Buy something:  {shop_url}
   Try the button: {base_url}/sdks/playground
   See it happen:  {console_url}
-  Phone numbers:  900000000 pays, 900002001 has no money, 900003000 refuses; any other pays
+  Phone numbers:  900000000 pays, 900002001 has no money, 900003000 refuses; more in docs/sandbox.md
   Reference:      pay it at {base_url}/sandbox/atm
 
   SVC_BASE_URL={base_url}

@@ -13,7 +13,7 @@ use crate::settings::DataArgs;
 pub(crate) enum Command {
     /// List money that fits no order, newest first
     List(List),
-    /// Say what was done about it
+    /// Record what was done about one of them
     Resolve(Resolve),
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct List {
     /// Also those that are resolved
     #[arg(long)]
     all: bool,
-    /// Most to list
+    /// List at most N
     #[arg(long, default_value_t = 50, value_name = "N")]
     limit: usize,
     #[command(flatten)]

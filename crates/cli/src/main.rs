@@ -74,7 +74,7 @@ enum Command {
     /// List, show and replay webhooks
     #[command(subcommand)]
     Webhook(webhook::Command),
-    /// Show and cancel orders
+    /// List, show and cancel orders; settle payments whose rail keeps silent
     #[command(subcommand)]
     Order(order::Command),
     /// List and resolve money that fits no order
@@ -83,7 +83,7 @@ enum Command {
     /// Compare an acquirer's statement with our orders
     #[command(subcommand)]
     Rail(rail::Command),
-    /// Let people into the console, and out again
+    /// Manage who may sign in to the console
     #[command(subcommand)]
     Operator(operator::Command),
     /// Check and list the history of who did what
@@ -107,13 +107,13 @@ enum Command {
     Doctor(doctor::Args),
     /// Copy the embedded database while the service runs
     Backup(backup::Args),
-    /// Put a copy in the place of the embedded database
+    /// Replace the embedded database with a copy made by svc backup
     Restore(restore::Args),
     /// Print a new master key, or a secret for a rail
     Keygen(keygen::Args),
     /// Seal every stored secret with the present master key, so that the one before can go
     Rekey(rekey::Args),
-    /// Print what a shell needs to fill in arguments
+    /// Print a completion script for your shell
     Completions(completions::CompletionsArgs),
     /// Write the manual pages
     Man(completions::ManArgs),

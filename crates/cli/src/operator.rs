@@ -15,15 +15,15 @@ use crate::settings::{DataArgs, web_address};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// Make somebody known; prints a link with which they choose a password, once
+    /// Add a person; prints a link that works once, with which they choose a password
     Create(Create),
     /// Print a new link for somebody who lost theirs, or their password
     Invite(Invite),
     /// List those who may sign in
     List(List),
-    /// End somebody's sessions and let them in no more
+    /// End somebody's sessions and refuse further sign-ins
     Disable(One),
-    /// Let somebody in again
+    /// Allow somebody to sign in again
     Enable(One),
 }
 

@@ -212,7 +212,7 @@ async fn rotate(args: Rotate) -> anyhow::Result<()> {
     ));
     if let Some(until) = older {
         output::note(format_args!(
-            "The secret before that one, which was to work until {until}, has ended with this."
+            "The secret before that one, which would have worked until {until}, stops working now."
         ));
     }
     Ok(())

@@ -96,7 +96,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<ExitCode> {
     }
     if let Some(fault) = told.unasked {
         output::note(format_args!(
-            "What the rail does not have could not be found out, for want of its statement of the day before: {fault}"
+            "Not checked: which of our payments the rail does not have. Its statement of the day before cannot be read: {fault}"
         ));
     }
     Ok(if agree { ExitCode::SUCCESS } else { ExitCode::FAILURE })

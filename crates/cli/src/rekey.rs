@@ -27,13 +27,13 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let outcome = rekey(&app, args.leave_unreadable, &Author::command_line(None)).await;
     let done = match &outcome {
         Err(RekeyError::NoOther) => {
-            outcome.context("name the file of the one before in SVC_SERVER_OTHER_MASTER_KEY_FILE")
+            outcome.context("name the file of the old master key in SVC_SERVER_OTHER_MASTER_KEY_FILE")
         }
         Err(RekeyError::NotServed) => {
             outcome.context("restart the service with both master keys, then run this again")
         }
         Err(RekeyError::GoesByIt) => outcome.context(
-            "to make the other one the master key, exchange the two and restart the service first",
+            "to make the other one the master key, swap master_key and other_master_key and restart the service first",
         ),
         Err(RekeyError::Unreadable(_)) => outcome.context(
             "they are damaged, or of a third master key; --leave-unreadable goes on without them",

@@ -83,9 +83,9 @@ enum Command {
     Cancel(Order),
     /// Its deadline passes
     Expire(Order),
-    /// What time the sandbox thinks it is; move it
+    /// Show the sandbox's clock, or move it forward with --advance
     Clock(Clock),
-    /// How webhooks are disturbed; disturb them
+    /// Show how webhooks are disturbed, or set it with the options
     Chaos(Chaos),
 }
 
@@ -107,22 +107,22 @@ struct Chaos {
     /// Every event comes twice
     #[arg(long)]
     duplicate: bool,
-    /// After the last event of an order the one before comes once more
+    /// After the last event of an order, send the event before it once more
     #[arg(long)]
     reorder: bool,
-    /// The first attempt waits so many milliseconds
+    /// Delay the first attempt of every event by this many milliseconds
     #[arg(long, value_name = "MS")]
     delay_ms: Option<i64>,
-    /// So many attempts of every event never arrive
+    /// Lose the first N attempts of every event
     #[arg(long, value_name = "N")]
     drop_first: Option<i64>,
-    /// The part of all attempts that never arrives, from 0 to 1
+    /// Share of the other attempts to lose, from 0 to 1
     #[arg(long, value_name = "RATE")]
     failure_rate: Option<f64>,
-    /// Another seed loses other attempts
+    /// Decides which attempts --failure-rate loses; the same seed loses the same ones
     #[arg(long, value_name = "N")]
     seed: Option<i64>,
-    /// Let webhooks go as they should
+    /// Stop disturbing webhooks
     #[arg(long, conflicts_with_all = ["duplicate", "reorder", "delay_ms", "drop_first", "failure_rate"])]
     off: bool,
 }

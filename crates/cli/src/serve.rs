@@ -69,10 +69,12 @@ pub(crate) async fn until_stopped(server: Server, stop: StopSignals) -> anyhow::
             bail!("the database stopped taking writes; start again so that it can recover")
         }
         Ended::DispatcherBroken => {
-            bail!("the delivery of webhooks failed; start again so that it goes on")
+            bail!("the delivery of webhooks failed; start the service again, and it goes on")
         }
         Ended::ChoreBroken => {
-            bail!("what watches deadlines and keeps the log failed; start again so that it goes on")
+            bail!(
+                "a background task (deadlines, request log, figures) failed; start the service again"
+            )
         }
     }
 }

@@ -232,19 +232,19 @@ impl Why {
                 "elle est entourée de blancs : coupez-les avant de comparer",
             ],
             Self::Length(_) => [
-                "tem {} caracteres: são exactamente 64",
-                "it has {} characters: there are exactly 64",
+                "tem {} caracteres: têm de ser exactamente 64",
+                "it has {} characters: it must have exactly 64",
                 "elle a {} caractères : il en faut exactement 64",
             ],
             Self::NotHex => [
-                "não é hexadecimal: são 64 dígitos de 0 a 9 e de a a f",
-                "it is not hexadecimal: it is 64 digits from 0 to 9 and a to f",
-                "elle n'est pas hexadécimale : ce sont 64 chiffres de 0 à 9 et de a à f",
+                "não é hexadecimal: têm de ser 64 dígitos de 0 a 9 e de a a f",
+                "it is not hexadecimal: it must be 64 digits from 0 to 9 and a to f",
+                "elle n'est pas hexadécimale : il faut 64 chiffres de 0 à 9 et de a à f",
             ],
             Self::OtherHeader => [
                 "é de webhook-signature: dê aqui o conteúdo de x-svc-content-token, 64 dígitos",
-                "it is of webhook-signature: give the content of x-svc-content-token here, 64 digits",
-                "elle est de webhook-signature : donnez ici le contenu de x-svc-content-token, 64 chiffres",
+                "it comes from webhook-signature: give the content of x-svc-content-token here, 64 digits",
+                "elle vient de webhook-signature : donnez ici le contenu de x-svc-content-token, 64 chiffres",
             ],
             Self::NoBody => [
                 "o corpo está vazio: dê o ficheiro com os bytes que chegaram",
@@ -263,14 +263,14 @@ impl Why {
             ],
             Self::Written(Notation::Base64) => [
                 "está em base64: escreve-se em hexadecimal (64 dígitos minúsculos)",
-                "it is in base64: it is written in hex (64 lower-case digits)",
+                "it is in base64: it must be written in hex (64 lower-case digits)",
                 "elle est en base64 : elle s'écrit en hexadécimal (64 chiffres minuscules)",
             ],
             Self::Computed(form) => form.text(),
             Self::Unexplained => [
                 "é de outro corpo ou de outro segredo: guarde os bytes tal como chegaram, e confirme a aplicação, o ambiente e se o segredo foi mudado",
-                "it is of another body or another secret: keep the bytes as they came, and check the application, the environment, and whether the secret was rotated",
-                "elle est d'un autre corps ou d'un autre secret : gardez les octets tels quels, et vérifiez l'application, l'environnement, et si le secret a été changé",
+                "it belongs to another body or another secret: keep the bytes as they came, and check the application, the environment, and whether the secret was rotated",
+                "elle correspond à un autre corps ou à un autre secret : gardez les octets tels quels, et vérifiez l'application, l'environnement, et si le secret a été changé",
             ],
         }
     }

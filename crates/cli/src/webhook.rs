@@ -33,7 +33,7 @@ pub(crate) enum Command {
 pub(crate) struct List {
     #[command(flatten)]
     which: Which,
-    /// Most events to list
+    /// List at most N events
     #[arg(long, default_value_t = 50, value_name = "N")]
     limit: usize,
     #[command(flatten)]

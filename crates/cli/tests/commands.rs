@@ -140,7 +140,7 @@ fn during_the_overlap_both_secrets_get_tokens(place: &Place) {
     let shown = place.svc(&["partner", "show", &old.client_id, "--json"]).json();
     assert!(shown["previousSecretUntil"].is_string(), "{shown}");
     let again = place.svc(&["partner", "rotate-secret", &old.client_id, "--overlap", "1h"]);
-    assert!(again.stderr.contains("has ended with this"), "{again:?}");
+    assert!(again.stderr.contains("stops working now"), "{again:?}");
 }
 
 fn the_old_secret_ends_with_its_overlap(place: &Place) {

@@ -168,7 +168,7 @@ fn an_event_that_is_refused_is_sent_again_unless_it_is_to_be_skipped() {
         );
     }
     let told = skipping.stop().stderr;
-    assert!(told.contains("has it the same SVC_WEBHOOK_SECRET?"), "{told}");
+    assert!(told.contains("does it have the same SVC_WEBHOOK_SECRET?"), "{told}");
     assert!(!told.contains("stopping"), "nothing for machines to read: {told}");
 }
 

@@ -165,7 +165,11 @@ fn headline(
 
 fn view(t: &'static Texts, Happening { at_ms, what, detail }: Happening) -> HappeningView {
     let amount = detail.strip_suffix(" Kz").and_then(|amount| amount.parse().ok());
-    let detail = amount.map_or(detail, |amount| money(t, amount));
+    let detail = match what.as_str() {
+        // Why is for those who run the shop.
+        "held" | "failed" => String::new(),
+        _ => amount.map_or(detail, |amount| money(t, amount)),
+    };
     HappeningView { text: t.happening(&what), what, detail, time: time_in_luanda(at_ms) }
 }
 

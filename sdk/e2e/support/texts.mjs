@@ -65,22 +65,22 @@ export const SENTENCES = {
   },
   cancelling: { pt: "A cancelar", en: "Cancelling", fr: "Annulation en cours" },
   offline: {
-    pt: "Sem ligação. Tentamos de novo assim que voltar.",
+    pt: "Sem ligação. Tentamos de novo assim que a ligação voltar.",
     en: "No connection. We try again as soon as it is back.",
     fr: "Pas de connexion. Nous réessayons dès qu'elle revient.",
   },
   backOnline: {
-    pt: "A ligação voltou. Toque outra vez: não será cobrado duas vezes.",
+    pt: "A ligação voltou. Toque outra vez: não pagará duas vezes.",
     en: "You are connected again. Tap once more: you will not pay twice.",
-    fr: "La connexion est revenue. Touchez encore une fois\u00a0: vous ne paierez pas deux fois.",
+    fr: "La connexion est revenue. Appuyez encore une fois\u00a0: vous ne paierez pas deux fois.",
   },
   slow: {
     pt: "A ligação está lenta. Aguarde, não toque outra vez.",
     en: "The connection is slow. Please wait, do not tap again.",
-    fr: "La connexion est lente. Attendez, ne touchez pas à nouveau.",
+    fr: "La connexion est lente. Attendez, n'appuyez pas à nouveau.",
   },
   unsent: {
-    pt: "Sem ligação. Assim que voltar, tente outra vez: não será cobrado duas vezes.",
+    pt: "Sem ligação. Assim que a ligação voltar, tente outra vez: não pagará duas vezes.",
     en: "No connection. Once it is back, try again: you will not pay twice.",
     fr: "Pas de connexion. Dès qu'elle revient, réessayez\u00a0: vous ne paierez pas deux fois.",
   },

@@ -17,7 +17,7 @@ export const TEXTS: Record<Language, Texts> = {
     wait: "A preparar o pagamento…",
     inWindow: "Continue o pagamento na outra janela",
     show: "Mostrar a janela",
-    close: "Fechar",
+    close: "Fechar a janela",
     confirming: "Estamos a confirmar o pagamento. Não pague outra vez.",
   },
   en: {
@@ -25,7 +25,7 @@ export const TEXTS: Record<Language, Texts> = {
     wait: "Preparing the payment…",
     inWindow: "Continue the payment in the other window",
     show: "Show the window",
-    close: "Close",
+    close: "Close the window",
     confirming: "Confirming the payment. Do not pay again.",
   },
   fr: {
@@ -33,7 +33,7 @@ export const TEXTS: Record<Language, Texts> = {
     wait: "Préparation du paiement…",
     inWindow: "Continuez le paiement dans l'autre fenêtre",
     show: "Afficher la fenêtre",
-    close: "Fermer",
+    close: "Fermer la fenêtre",
     confirming: "Confirmation du paiement. Ne payez pas à nouveau.",
   },
 };

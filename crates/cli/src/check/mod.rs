@@ -64,7 +64,7 @@ pub(crate) struct Args {
         requires = "create_url"
     )]
     create_body: String,
-    /// An order of the merchant that is pending (its externalTransactionId); may be repeated
+    /// A pending order of the merchant (its externalTransactionId); give it six times
     #[arg(long = "order", value_name = "ID")]
     orders: Vec<String>,
     /// Amount of the events when the status does not tell it

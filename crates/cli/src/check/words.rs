@@ -23,9 +23,11 @@ impl Case {
                 "odd spacing and key order",
                 "espaces et ordre inhabituels",
             ],
-            Self::OtherAmount => {
-                ["pago com outro montante", "paid with another amount", "payée d'un autre montant"]
-            }
+            Self::OtherAmount => [
+                "pago com outro montante",
+                "paid with another amount",
+                "payée avec un autre montant",
+            ],
             Self::PendingFirst => ["PEN", "PEN", "PEN"],
             Self::UnknownOrder => ["encomenda desconhecida", "unknown order", "commande inconnue"],
             Self::UnknownEvent => ["evento desconhecido", "unknown event", "événement inconnu"],
@@ -160,12 +162,12 @@ impl Finding {
                 "Le handler attend des majuscules : les chiffres hexadécimaux sont minuscules.",
             ],
             Self::Login => [
-                "Um início de sessão está à frente do handler (WWW-Authenticate): deixe este caminho passar; a assinatura protege-o.",
+                "É exigido um início de sessão antes do handler (WWW-Authenticate): deixe este caminho passar; a assinatura protege-o.",
                 "A login stands in front of the handler (WWW-Authenticate): let this path through; the signature protects it.",
                 "Une connexion est exigée devant le handler (WWW-Authenticate) : laissez passer ce chemin ; la signature le protège.",
             ],
             Self::Forbidden => [
-                "403: um filtro ou a proteção CSRF está à frente do handler. Isente este caminho; a assinatura protege-o.",
+                "403: um filtro ou a protecção CSRF está à frente do handler. Isente este caminho; a assinatura protege-o.",
                 "403: a filter or CSRF protection stands in front of the handler. Exempt this path; the signature protects it.",
                 "403 : un filtre ou une protection CSRF est devant le handler. Exemptez ce chemin ; la signature le protège.",
             ],
@@ -180,7 +182,7 @@ impl Finding {
                 "405 : cette route n'accepte pas POST.",
             ],
             Self::Redirects => [
-                "Um redirecionamento: o serviço não o segue. Dê o endereço final (https, www, barra no fim).",
+                "Um redireccionamento: o serviço não o segue. Dê o endereço final (https, www, barra no fim).",
                 "A redirect: the service does not follow it. Give the final address (https, www, trailing slash).",
                 "Une redirection : le service ne la suit pas. Donnez l'adresse finale (https, www, barre finale).",
             ],
@@ -250,9 +252,9 @@ impl Finding {
                 "Une répétition ne reçoit pas 200 : alors le service la répète pendant 35 jours.",
             ],
             Self::FailsInParallel => [
-                "Vinte cópias ao mesmo tempo não recebem todas 200: faça o passo de PEN num só comando da base de dados.",
-                "Twenty copies at once do not all get a 200: do the step from PEN in one statement of your database.",
-                "Vingt copies à la fois ne reçoivent pas toutes 200 : faites le pas depuis PEN en une seule instruction de la base.",
+                "Vinte cópias ao mesmo tempo não recebem todas 200: faça a transição a partir de PEN num só comando da base de dados.",
+                "Twenty copies at once do not all get a 200: make the transition from PEN in one statement of your database.",
+                "Vingt copies à la fois ne reçoivent pas toutes 200 : faites la transition depuis PEN en une seule instruction de la base.",
             ],
             Self::FulfilsTwice => [
                 "A mesma encomenda é fornecida mais de uma vez: deixe o número de linhas do update decidir quem fornece.",
@@ -262,7 +264,7 @@ impl Finding {
             Self::IgnoresAmount => [
                 "Fornece uma encomenda paga com outro montante: compare o montante do evento com o do seu registo, e retenha-a.",
                 "An order paid with another amount is fulfilled: compare the event's amount with your record's, and hold it.",
-                "Une commande payée d'un autre montant est livrée : comparez le montant de l'événement à celui de votre enregistrement, et retenez-la.",
+                "Une commande payée avec un autre montant est livrée : comparez le montant de l'événement à celui de votre enregistrement, et retenez-la.",
             ],
             Self::RefusesOtherAmount => [
                 "Um evento com outro montante não recebe 200, e o serviço insiste durante 35 dias: guarde, retenha e avise alguém.",

@@ -167,7 +167,11 @@ fn clock(theirs: Option<Timestamp>) -> Check {
     let ours = Clock::system().now();
     let bound = |text: &str| text.parse::<Timestamp>().expect("a date of ours");
     if ours < bound(BUILT_AFTER) || ours > bound(BUILT_BEFORE) {
-        return Check::failed("clock", format!("it is {ours}, it says"), "set it, and run NTP");
+        return Check::failed(
+            "clock",
+            format!("says {ours}, which cannot be right"),
+            "set it, and run NTP",
+        );
     }
     let off = theirs.map(|theirs| ours.duration_since(theirs).abs());
     match off {

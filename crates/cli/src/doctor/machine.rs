@@ -75,7 +75,7 @@ pub(super) fn private(id: &'static str, path: &Path) -> Check {
     use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::metadata(path).map_or(0, |found| found.permissions().mode());
     match mode & 0o007 {
-        0 => Check::ok(id, format!("{} is not for everybody", path.display())),
+        0 => Check::ok(id, format!("{} is closed to other users", path.display())),
         _ => Check::warning(
             id,
             format!("everybody on this machine may read or write {}", path.display()),

@@ -21,7 +21,7 @@ pub(super) async fn examine(config: &Config, dns_name: Option<&str>) -> Vec<Chec
 async fn public_url(config: &Config) -> Check {
     const ID: &str = "public url";
     if config.public_url.is_none() && config.listen.port() == 0 {
-        return Check::ok(ID, "none, and any port: nothing to ask");
+        return Check::ok(ID, "not checked: no public URL, and the port is chosen at the start");
     }
     let base = config.base_url(config.listen);
     let http = match Http::new() {

@@ -253,7 +253,7 @@ fn clock_time(at: Timestamp) -> String {
 fn advice(status: u16) -> Option<&'static str> {
     match status {
         401 | 403 => Some(
-            "The handler refuses the signature: has it the same SVC_WEBHOOK_SECRET? \
+            "The handler refuses the signature: does it have the same SVC_WEBHOOK_SECRET? \
              svc verify tells what is wrong with one.",
         ),
         404 | 405 => {

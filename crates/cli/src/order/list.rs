@@ -30,7 +30,7 @@ pub(crate) struct List {
     application: Option<String>,
     #[command(flatten)]
     created: Between,
-    /// Most to list
+    /// List at most N
     #[arg(long, default_value_t = 50, value_name = "N")]
     limit: usize,
     #[command(flatten)]

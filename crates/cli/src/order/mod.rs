@@ -26,7 +26,7 @@ const SHOWN_MAX: usize = 50;
 pub(crate) enum Command {
     /// List orders, newest first
     List(list::List),
-    /// Show an order, what was tried to pay it, who was told, and who did what
+    /// Show an order with its payment attempts, webhooks, exceptions and history
     Show(Show),
     /// Cancel a pending order; one that is being paid is cancelled only if that fails
     Cancel(Cancel),
@@ -79,7 +79,7 @@ pub(crate) struct Answer {
 }
 
 fn attempt(text: &str) -> Result<AttemptId, &'static str> {
-    AttemptId::parse(text).ok_or("that is no id of a payment: svc order show tells them")
+    AttemptId::parse(text).ok_or("that is no id of a payment attempt; svc order show lists them")
 }
 
 #[derive(Serialize)]

@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// How many orders
     #[arg(long, default_value_t = 400, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     orders: u32,
-    /// Another number tells other stories
+    /// The same number makes the same orders again, another number other ones
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed_number: u64,
     /// Print JSON
@@ -73,7 +73,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let Settings { config, database, .. } = settings;
     let _lock = database
         .lock_for_service()
-        .context("svc seed lives in the past, which a running service does not")?;
+        .context("svc seed cannot run while a service runs on this database")?;
     let real_now = Clock::system().now();
     let month = SignedDuration::from_hours(DAYS * 24);
     let app = App::open_at(own(config), &database, Clock::standing(real_now - month)).await?;
@@ -131,7 +131,7 @@ async fn refuse_unfinished(app: &App, end: Timestamp) -> anyhow::Result<()> {
     }
     if !app.store.due(end, 1).await?.is_empty() {
         bail!(
-            "orders of this sandbox wait for the clock; let svc serve do that, or seed a new database"
+            "orders of this sandbox have overdue deadlines or payments; let svc serve do them, or seed a new database"
         );
     }
     Ok(())

@@ -51,7 +51,7 @@ fn an_order_page_says_how_the_order_is_without_javascript() {
     for id in [&paid, &cancelled] {
         let text = page("pending", id);
         for part in
-            ["Still to be paid", "123 456 789", "00348", "Total", "data-open", "Look for news"]
+            ["Still to be paid", "123 456 789", "00348", "Total", "data-open", "Check for updates"]
         {
             assert!(text.contains(part), "{part} is missing in {text}");
         }

@@ -168,7 +168,11 @@ fn another_amount_or_reference_is_confirmed_and_held() {
         assert_eq!(shop.webhook(&event(&id, "CON")).status, 200);
         assert!(!shop.waits_to_be_sent(&id));
         let page = shop.call(&format!("GET /success?lang=en&orderId={id}"), &[], b"");
-        assert!(page.text.contains("A person will look"), "the payer is told: {}", page.text);
+        assert!(
+            page.text.contains("We received your payment, but have to check it"),
+            "the payer is told: {}",
+            page.text
+        );
     }
 }
 

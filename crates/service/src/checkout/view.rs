@@ -434,7 +434,7 @@ fn reason(t: &'static Texts, attempt: &PaymentAttempt) -> &'static str {
         Some(Reason::IssuerRefused) => t.refused_bank,
         Some(Reason::Timeout) if attempt.state == AttemptState::TimedOut => t.timeout,
         Some(Reason::Timeout) => t.bank_silent,
-        Some(Reason::InvalidPhone | Reason::NotEnrolled) => t.phone_hint,
+        Some(Reason::InvalidPhone | Reason::NotEnrolled) => t.not_enrolled,
         Some(Reason::RailDown | Reason::Config) => t.down_text,
         Some(Reason::Other(_)) | None => t.refused_other,
     }
@@ -467,7 +467,7 @@ pub(super) fn failed(headers: &HeaderMap, language: Language, fault: &ApiError) 
     let t = Texts::of(language);
     let (status, _) = fault.table();
     tracing::error!(?fault, "a checkout page could not be shown");
-    notice(headers, language, status, t.down, t.down_text)
+    notice(headers, language, status, t.down, t.unshown_text)
 }
 
 /// A page with nothing on it but a sentence.

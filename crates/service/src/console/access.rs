@@ -120,7 +120,8 @@ impl Viewer {
         }
     }
 
-    fn application(&self, app: &App) -> Option<ApplicationId> {
+    /// The one they name, if it is theirs.
+    pub(super) fn application(&self, app: &App) -> Option<ApplicationId> {
         let uuid = ApplicationUuid::parse(self.asked("application").to_owned()).ok()?;
         let known = app.directory.known();
         let application = known.application(&uuid)?;

@@ -85,7 +85,7 @@ fn row(frame: &Frame, viewer: &Viewer, line: ExceptionRecord, held: bool) -> Exc
         held,
         resolved: line.resolved.map_or(String::new(), |Resolved { at, by, resolution }| {
             let by = if viewer.is_operator() { by } else { frame.t.operator.to_owned() };
-            format!("{resolution} · {by} · {}", frame.time(at))
+            format!("{} · {by} · {}", frame.t.resolution(&resolution), frame.time(at))
         }),
     }
 }
@@ -109,6 +109,9 @@ pub(super) async fn resolve(
         Ok(_) => Ok(done("/console/exceptions", "resolved")),
         Err(ResolveError::NotFound(_)) => Err(Refusal::NotFound),
         Err(ResolveError::Store(fault)) => Err(fault.into()),
-        Err(other) => Err(Refusal::Conflict(other.to_string())),
+        Err(ResolveError::Already { .. }) => Err(Refusal::Conflict(|t| t.resolved_already)),
+        Err(ResolveError::NotAcceptable) => Err(Refusal::Conflict(|t| t.not_acceptable)),
+        Err(ResolveError::Held) => Err(Refusal::Conflict(|t| t.order_held)),
+        Err(ResolveError::Paid) => Err(Refusal::Conflict(|t| t.paid_meanwhile)),
     }
 }

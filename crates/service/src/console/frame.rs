@@ -169,7 +169,7 @@ pub(super) enum Refusal {
     Foreign,
     BadForm,
     /// Nothing was done, for this reason.
-    Conflict(String),
+    Conflict(fn(&Texts) -> &'static str),
     Unavailable(String),
     Broken(String),
 }
@@ -181,9 +181,8 @@ impl From<StoreError> for Refusal {
                 Self::Unavailable(reason)
             }
             StoreError::Unknown(_) => Self::NotFound,
-            StoreError::Taken(what) => Self::Conflict(format!("{what} exists already")),
-            StoreError::Refused(why) => Self::Conflict(why),
-            StoreError::Corrupt(what) => Self::Broken(what),
+            StoreError::Taken(_) => Self::Conflict(|t| t.taken_already),
+            StoreError::Refused(what) | StoreError::Corrupt(what) => Self::Broken(what),
         }
     }
 }
@@ -230,7 +229,7 @@ fn refused(app: &App, refusal: &Refusal, headers: &HeaderMap, request_id: String
         Refusal::BadForm => {
             (StatusCode::UNPROCESSABLE_ENTITY, t.bad_form, t.bad_form_text.to_owned())
         }
-        Refusal::Conflict(why) => (StatusCode::CONFLICT, t.not_done, why.clone()),
+        Refusal::Conflict(why) => (StatusCode::CONFLICT, t.not_done, why(t).to_owned()),
         Refusal::Unavailable(reason) => {
             tracing::error!(request_id, reason, "a page of the console failed");
             (StatusCode::SERVICE_UNAVAILABLE, t.unavailable, t.unavailable_text.to_owned())

@@ -187,6 +187,9 @@ pub(super) async fn change(
         "disable" => PersonChange::Disable,
         "enable" => PersonChange::Enable,
         "totp_off" => PersonChange::Totp(None),
+        "invite" if person.disabled_at.is_some() => {
+            return Err(Refusal::Conflict(|t| t.person_disabled));
+        }
         "invite" => {
             let login =
                 Login::parse(&person.login).map_err(|fault| Refusal::Broken(fault.to_string()))?;

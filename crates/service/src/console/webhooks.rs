@@ -36,6 +36,7 @@ struct WebhooksPage {
     application: String,
     state: String,
     may_resend: bool,
+    recover_url: String,
     next_url: String,
     first_url: String,
     /// Where fresh rows come from; older pages stay as they are.
@@ -89,6 +90,9 @@ pub(super) async fn webhooks(
         application: viewer.asked("application").to_owned(),
         state: viewer.asked("state").to_owned(),
         may_resend: viewer.may(Permission::ResendWebhooks),
+        recover_url: Link::to("/console/webhooks/recover")
+            .with("application", viewer.asked("application"))
+            .text(),
         next_url: page.next.map_or(String::new(), |next| here.clone().with("before", &next).text()),
         first_url: before.as_ref().map_or(String::new(), |_| here.text()),
         live_url: if before.is_none() { here.text() } else { String::new() },
@@ -278,7 +282,8 @@ pub(super) async fn resend(
     Ok(done(&format!("/console/webhooks/{id}"), what))
 }
 
-/// POST /console/webhooks/recover: all that was given up or is failing, since a time.
+/// POST /console/webhooks/recover: all that was given up or is failing, since a time; of one application, if
+/// the page showed one.
 pub(super) async fn recover(
     State(app): State<App>,
     viewer: Viewer,
@@ -292,12 +297,18 @@ pub(super) async fn recover(
     }
     let since = app.clock.now().saturating_sub(SignedDuration::from_hours(hours));
     let since = since.unwrap_or(Timestamp::UNIX_EPOCH);
+    let application = viewer.asked("application");
     let applications = match &viewer.scope {
+        // A name that is nobody's does not mean everybody.
+        _ if !application.is_empty() => {
+            vec![Some(viewer.application(&app).ok_or(Refusal::NotFound)?)]
+        }
         Scope::Everything => vec![None],
         Scope::Applications(own) => own.iter().copied().map(Some).collect(),
     };
+    let page = Link::to("/console/webhooks").with("application", application).text();
     let Ok(turn) = RECOVERING.try_acquire() else {
-        return Ok(done("/console/webhooks", "recovering"));
+        return Ok(done(&page, "recovering"));
     };
     // On its own: with a million of them it outlives the request.
     let recovering = tokio::spawn(async move {
@@ -320,9 +331,9 @@ pub(super) async fn recover(
         Ok(())
     });
     match tokio::time::timeout(ANSWER_AFTER, recovering).await {
-        Ok(Ok(outcome)) => outcome.map(|()| done("/console/webhooks", "recovered")),
+        Ok(Ok(outcome)) => outcome.map(|()| done(&page, "recovered")),
         Ok(Err(ended)) => std::panic::resume_unwind(ended.into_panic()),
-        Err(_) => Ok(done("/console/webhooks", "recovering")),
+        Err(_) => Ok(done(&page, "recovering")),
     }
 }
 

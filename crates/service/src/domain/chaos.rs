@@ -8,15 +8,15 @@ use jiff::{SignedDuration, Timestamp};
 pub struct Chaos {
     /// Every event comes twice.
     pub duplicate: bool,
-    /// After the last event of an order the one before comes once more.
+    /// After the last event of an order, the event before it is sent once more.
     pub reorder: bool,
     /// The first attempt waits so long.
     pub delay_ms: i64,
-    /// So many attempts of every event never arrive.
+    /// How many attempts of every event are lost, counted from the first.
     pub drop_first: i64,
     /// Of a thousand attempts, so many more never arrive.
     pub failures_per_mille: i64,
-    /// Another seed loses other attempts.
+    /// Decides which attempts are lost.
     pub seed: i64,
 }
 

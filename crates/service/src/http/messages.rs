@@ -130,7 +130,7 @@ impl Issue {
             Self::KeyPrefix => [
                 "é a chave publicável sem o prefixo pk_test_ ou pk_live_; retire o prefixo",
                 "is the publishable key without its pk_test_ or pk_live_ prefix; remove the prefix",
-                "est la clé publique sans son préfixe pk_test_ ou pk_live_ ; retirez le préfixe",
+                "est la clé publiable sans son préfixe pk_test_ ou pk_live_ ; retirez le préfixe",
             ],
             Self::NotAnAbsoluteUrl => [
                 "tem de ser um endereço http ou https completo",
@@ -153,9 +153,9 @@ impl Issue {
                 "ne doit pas contenir d'identifiant ni de mot de passe",
             ],
             Self::PrivateHost => [
-                "tem de indicar um servidor público; os endereços privados só são aceites numa sandbox com private_webhook_targets",
+                "tem de indicar um servidor público; os endereços privados só são aceites num sandbox com private_webhook_targets",
                 "must name a public host; private addresses are accepted only by a sandbox with private_webhook_targets",
-                "doit désigner un serveur public ; les adresses privées ne sont acceptées que par une sandbox avec private_webhook_targets",
+                "doit désigner un serveur public ; les adresses privées ne sont acceptées que par un sandbox avec private_webhook_targets",
             ],
             Self::NotOneOf(_) => {
                 ["tem de ser um destes:", "must be one of", "doit être l'un de ceux-ci :"]
@@ -260,9 +260,9 @@ pub(super) fn message(error: &ApiError, language: Language) -> String {
         }
         ApiError::IdempotencyConflict(fields) => {
             let text = language.choose(
-                "Este externalTransactionId já pertence a outra ordem. Diferem",
+                "Este externalTransactionId já pertence a outra encomenda. Diferem em",
                 "This externalTransactionId already belongs to another order. They differ in",
-                "Cet externalTransactionId appartient déjà à un autre ordre. Ils diffèrent par",
+                "Cet externalTransactionId appartient déjà à une autre commande. Elles diffèrent par",
             );
             let then = language.choose(
                 "Use outro id, ou repita o pedido tal como foi da primeira vez.",
@@ -272,14 +272,14 @@ pub(super) fn message(error: &ApiError, language: Language) -> String {
             return format!("{text}: {}. {then}", fields.join(", "));
         }
         ApiError::OrderNotFound => [
-            "Não existe nenhuma ordem com este externalTransactionId nesta aplicação.",
+            "Não existe nenhuma encomenda com este externalTransactionId nesta aplicação.",
             "There is no order with this externalTransactionId in this application.",
-            "Aucun ordre n'a cet externalTransactionId dans cette application.",
+            "Aucune commande n'a cet externalTransactionId dans cette application.",
         ],
         ApiError::ApplicationNotFound => [
             "Aplicação desconhecida. O applicationUUID é a chave publicável sem o prefixo.",
             "Unknown application. The applicationUUID is the publishable key without its prefix.",
-            "Application inconnue. L'applicationUUID est la clé publique sans son préfixe.",
+            "Application inconnue. L'applicationUUID est la clé publiable sans son préfixe.",
         ],
         ApiError::RouteNotFound => [
             "Este endereço não existe. Veja /docs.",
@@ -327,7 +327,7 @@ pub(super) fn message(error: &ApiError, language: Language) -> String {
             "Enregistrement impossible pour l'instant. Répétez la même requête : la réponse dira ce qui s'est passé.",
         ],
         ApiError::Internal(_) => [
-            "Erro interno. Indique o requestId ao suporte.",
+            "Erro interno. Indique o requestId à equipa de apoio.",
             "Internal error. Give support the requestId.",
             "Erreur interne. Indiquez le requestId au support.",
         ],

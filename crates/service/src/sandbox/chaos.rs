@@ -20,19 +20,19 @@ pub(crate) struct ChaosRequest {
     /// Every event comes twice.
     #[schema(value_type = Option<bool>, nullable = false)]
     duplicate: Option<Value>,
-    /// After the last event of an order the one before comes once more.
+    /// After the last event of an order, the event before it is sent once more.
     #[schema(value_type = Option<bool>, nullable = false)]
     reorder: Option<Value>,
-    /// The first attempt waits so long, at most an hour.
+    /// Milliseconds by which the first attempt is delayed, at most an hour.
     #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 3_600_000)]
     delay_ms: Option<Value>,
-    /// So many attempts of every event never arrive, at most 20.
+    /// How many attempts of every event are lost, counted from the first; at most 20.
     #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 20)]
     drop_first: Option<Value>,
-    /// The part of all attempts that never arrives, from 0 to 1.
+    /// The share of all other attempts that is lost, from 0 to 1.
     #[schema(value_type = Option<f64>, nullable = false, minimum = 0.0, maximum = 1.0, example = 0.3)]
     failure_rate: Option<Value>,
-    /// Another seed loses other attempts.
+    /// Decides which attempts are lost: the same seed loses the same ones.
     #[schema(value_type = Option<i64>, nullable = false, example = 7)]
     seed: Option<Value>,
 }

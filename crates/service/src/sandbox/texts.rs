@@ -4,7 +4,7 @@ use crate::http::texts;
 
 texts! {
     test: "TESTE: nenhum dinheiro é movimentado", "TEST: no money moves", "TEST : aucun argent n'est transféré";
-    atm: "Caixa automático de teste", "Test cash machine", "Distributeur de test";
+    atm: "ATM de teste", "Test ATM", "Distributeur de test";
     entity: "Entidade", "Entity", "Entité";
     reference: "Referência", "Reference", "Référence";
     amount: "Montante", "Amount", "Montant";

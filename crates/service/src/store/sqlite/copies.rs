@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{
     Sqlite, connect, create_private_file, empty_log, error, execute, inspect, refuse_newer,
@@ -192,7 +192,10 @@ fn copy_and_check(from: &Path, to: &Path) -> Result<()> {
     let mut target = connect(to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let copied = Backup::new(&source, &mut target)
         .and_then(|backup| backup.step(ALL_PAGES))
-        .map_err(|fault| error(&fault))?;
+        .map_err(|fault| match fault.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => no_room(to),
+            _ => error(&fault),
+        })?;
     if copied != StepResult::Done {
         return Err(StoreError::Unavailable("somebody holds the database, or the copy".into()));
     }
@@ -204,6 +207,13 @@ fn copy_and_check(from: &Path, to: &Path) -> Result<()> {
     }
     // One file without a log beside it, which can be read from a medium that cannot be written.
     target.query_row("pragma journal_mode = delete", [], |_| Ok(())).map_err(|fault| error(&fault))
+}
+
+fn no_room(copy: &Path) -> StoreError {
+    let folder = folder_of(copy).display();
+    StoreError::Refused(format!(
+        "the disk of {folder} has no room for the copy; nothing was changed: make room, or name another disk"
+    ))
 }
 
 /// Also after a power cut.

@@ -149,7 +149,7 @@ async fn h24_a_notice_of_another_amount_is_held(database: TestDatabase) {
     assert_eq!(again.json()["data"]["outcome"], "duplicate");
     let page = checkout.page("").await.text;
     assert!(
-        page.contains("data-screen=\"confirming\"") && page.contains("Valor a verificar"),
+        page.contains("data-screen=\"confirming\"") && page.contains("Pagamento em verificação"),
         "{page}"
     );
     // Of the last attempt, and of the order: an earlier one may be held beside another that is not.

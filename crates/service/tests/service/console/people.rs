@@ -84,6 +84,7 @@ async fn nobody_changes_themselves_or_takes_a_login_that_is_taken(database: Test
     let before = world.state_of_loja().await;
     let answer = world.post(&zeca, "/console/people", "login=ana@loja.ao&role=owner").await;
     assert_eq!(answer.status, StatusCode::CONFLICT);
+    assert!(answer.text.contains("There is a user with this login already."), "{}", answer.text);
     for form in ["login=&role=owner", "login=a+b&role=owner", "login=ok&role=king", "login=ok"] {
         let answer = world.post(&zeca, "/console/people", form).await;
         assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{form}");

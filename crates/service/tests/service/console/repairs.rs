@@ -168,6 +168,7 @@ async fn an_exception_is_resolved_with_a_reason_and_only_once(database: TestData
     }
     let answer = world.post(&olga, &target, "resolution=dismiss&reason=because").await;
     assert_eq!(answer.status, StatusCode::CONFLICT, "an order is held for it");
+    assert!(answer.text.contains("The order waits for this money"), "{}", answer.text);
     let open = "select count(*) from exceptions where resolved_at_ms is null";
     assert_eq!(world.service.number(open).await, 1, "nothing was resolved yet");
     let page = world.get(&olga, "/console/exceptions").await.text;
@@ -181,13 +182,15 @@ async fn an_exception_is_resolved_with_a_reason_and_only_once(database: TestData
     let held = world.held.reference_number.as_str();
     assert_eq!(world.told("operator:olga", "exception.resolve", held).await, 1);
     let page = world.get(&olga, "/console/exceptions?show=all").await.text;
-    assert!(page.contains("the bank said so") && page.contains("operator:olga"), "{page}");
+    assert!(page.contains("Accepted as paid: ") && page.contains("the bank said so"), "{page}");
+    assert!(page.contains("operator:olga"), "{page}");
     assert!(!page.contains("<b>the bank"), "a reason is a text");
     assert!(!page.contains("The payer paid another amount."), "it is dealt with");
     let page = world.get(&olga, "/console/audit").await.text;
     assert!(page.contains("Exception resolved"), "what was done: {page}");
     let again = world.post(&olga, &target, "resolution=refund&reason=because").await;
     assert_eq!(again.status, StatusCode::CONFLICT);
+    assert!(again.text.contains("It was resolved already."), "{}", again.text);
     assert_eq!(world.told("operator:olga", "exception.resolve", held).await, 1);
     for id in ["0", "-1", "999999", "x", "1;2", "99999999999999999999"] {
         let target = format!("/console/exceptions/{id}/resolve");

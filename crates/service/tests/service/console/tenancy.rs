@@ -6,6 +6,7 @@ use hyper::{Method, Request, StatusCode};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use svc_service::console;
+use svc_service::credentials::Issued;
 
 use super::world::{FORM, Visitor, World, between, orders_on};
 use crate::support::*;
@@ -278,6 +279,22 @@ async fn recovering_sends_only_ones_own_again(database: TestDatabase) {
     let answer = world.post(&stranger, "/console/webhooks/recover", "hours=24").await;
     assert_eq!(answer.status, StatusCode::SEE_OTHER);
     assert_eq!(world.service.number(exhausted).await, 1, "it is not theirs");
+    // The page of one application sends again what is of that one.
+    let uuid_of =
+        |of: &Issued| of.application.publishable_key.application_uuid().as_str().to_owned();
+    let operator = world.operator().await;
+    for (who, application, found) in [
+        (&operator, uuid_of(&world.service.stranger), true),
+        (&operator, "00000000-0000-4000-8000-000000000000".to_owned(), false),
+        (&operator, "nobody".to_owned(), false),
+        (&stranger, uuid_of(&world.service.partner), false),
+    ] {
+        let target = format!("/console/webhooks/recover?application={application}");
+        let answer = world.post(who, &target, "hours=24").await;
+        let page = format!("/console/webhooks?application={application}&done=recovered");
+        assert_eq!(answer.header("location"), found.then_some(page.as_str()), "{application}");
+        assert_eq!(world.service.number(exhausted).await, 1, "{application}");
+    }
     let answer = world.post(&owner, "/console/webhooks/recover", "hours=24").await;
     assert_eq!(answer.status, StatusCode::SEE_OTHER);
     assert_eq!(world.service.number(exhausted).await, 0);
