@@ -44,6 +44,7 @@ async fn advance(service: &TestService, seconds: i64) -> Value {
             call(service, &service.partner, Method::GET, "/sandbox/clock", &json!({})).await;
         data = answer.json()["data"].clone();
     }
+    assert_eq!(data["arrived"], true, "{data}");
     data
 }
 
