@@ -22,6 +22,15 @@ install_packages() {
     fail "could not install: $*"
 }
 
+# Twice what the tests leave, in the file system that is memory and in memory itself.
+has_memory_to_spare() {
+  local needed_kib=$((13 * 1024 * 1024)) room free
+  [ -w /dev/shm ] && [ -r /proc/meminfo ] || return 1
+  room=$(df --output=avail -k /dev/shm | tail -n 1)
+  free=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB$/\1/p' /proc/meminfo)
+  [ "${room:-0}" -gt "$needed_kib" ] && [ "${free:-0}" -gt "$needed_kib" ]
+}
+
 need_program() {
   local program=$1 package=$2
   command -v "$program" >/dev/null 2>&1 || install_packages "$package"
