@@ -9,7 +9,7 @@ use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Section, done, respond};
 use super::links::{Link, PAGE_READ, cut};
 use crate::app::App;
-use crate::domain::{Label, Permission};
+use crate::domain::{ExceptionKind, Label, Order, Permission};
 use crate::orders::{self, Resolution, ResolveError};
 use crate::store::{ExceptionFilter, ExceptionRecord, Resolved};
 
@@ -31,7 +31,10 @@ struct ExceptionRow {
     rail: String,
     rail_payment_id: String,
     amount: String,
-    detail: String,
+    /// What the order costs, where another amount came.
+    expected: String,
+    /// What the payment named, where nobody knows it.
+    named: String,
     at: String,
     held: bool,
     resolved: String,
@@ -58,8 +61,11 @@ pub(super) async fn exceptions(
         .with("show", if all { "all" } else { "" });
     let mut rows = Vec::with_capacity(lines.len());
     for line in lines {
-        let held = orders::is_held_for(&app, &line).await?;
-        rows.push(row(&frame, &viewer, line, held));
+        let order = match &line.reference_number {
+            Some(reference) => app.store.order_by_reference(reference).await?,
+            None => None,
+        };
+        rows.push(row(&frame, &viewer, line, order.as_ref()));
     }
     let page = ExceptionsPage {
         rows,
@@ -71,7 +77,14 @@ pub(super) async fn exceptions(
     Ok(respond(StatusCode::OK, &page, &headers))
 }
 
-fn row(frame: &Frame, viewer: &Viewer, line: ExceptionRecord, held: bool) -> ExceptionRow {
+fn row(
+    frame: &Frame,
+    viewer: &Viewer,
+    line: ExceptionRecord,
+    order: Option<&Order>,
+) -> ExceptionRow {
+    let held = order.is_some_and(|order| orders::is_held_for(&line, order));
+    let expected = order.filter(|_| line.kind == ExceptionKind::Mismatch);
     ExceptionRow {
         id: line.id,
         kind_text: frame.t.exception_kind(line.kind),
@@ -80,7 +93,8 @@ fn row(frame: &Frame, viewer: &Viewer, line: ExceptionRecord, held: bool) -> Exc
         rail: line.rail,
         rail_payment_id: line.rail_payment_id,
         amount: frame.centimos(line.amount.get()),
-        detail: line.detail,
+        expected: expected.map_or(String::new(), |order| frame.kwanza(order.terms.amount.get())),
+        named: if line.kind == ExceptionKind::Unmatched { line.detail } else { String::new() },
         at: frame.exact_time(line.created_at),
         held,
         resolved: line.resolved.map_or(String::new(), |Resolved { at, by, resolution }| {

@@ -235,7 +235,11 @@ async fn story(
     };
     for exception in app.store.exceptions(filter, EXCEPTIONS_MAX).await? {
         story.push(StoryLine {
-            detail: format!("{} · {}", t.exception_kind(exception.kind), exception.detail),
+            detail: format!(
+                "{} · {}",
+                t.exception_kind(exception.kind),
+                frame.centimos(exception.amount.get())
+            ),
             by: format!("rail:{}", exception.rail),
             link: "/console/exceptions".to_owned(),
             ..line(frame, exception.created_at, "exception", t.story_exception.to_owned())

@@ -102,6 +102,8 @@ texts! {
     created: "Criação", "Created", "Création";
     expires: "Prazo", "Deadline", "Échéance";
     description: "Descrição", "Description", "Description";
+    expected_amount: "Montante esperado", "Expected amount", "Montant attendu";
+    paid_for: "Pago para", "Paid for", "Payé pour";
     payer: "Cliente", "Payer", "Payeur";
     older: "Anteriores", "Older", "Plus anciens";
     newest: "Mais recentes", "Newest", "Plus récents";

@@ -179,7 +179,7 @@ pub fn weigh(
     stamp: &Stamp,
 ) -> Effect {
     let Some((dossier, attempt)) = about else {
-        let detail = format!("{} for {}, which is not known", notice.word.kind(), notice.about);
+        let detail = notice.about.to_string();
         return Effect::Exception { kind: ExceptionKind::Unmatched, detail };
     };
     match &notice.word {

@@ -70,17 +70,20 @@ async fn find(app: &App, id: i64) -> Result<ExceptionRecord, ResolveError> {
     app.store.exceptions(filter, 1).await?.pop().ok_or(ResolveError::NotFound(id))
 }
 
-/// Whether an order waits for this decision: then its money is taken or goes back.
-pub async fn is_held_for(app: &App, exception: &ExceptionRecord) -> Result<bool, StoreError> {
-    Ok(exception.resolved.is_none() && held(app, exception).await?.is_some())
+/// Whether the order of this exception waits for its decision: then its money is taken or goes back.
+pub fn is_held_for(exception: &ExceptionRecord, order: &Order) -> bool {
+    exception.resolved.is_none() && is_held(exception, order)
+}
+
+fn is_held(exception: &ExceptionRecord, order: &Order) -> bool {
+    exception.kind.holds_order() && order.status == Status::Pending
 }
 
 /// The pending order that waits for this decision.
 async fn held(app: &App, exception: &ExceptionRecord) -> Result<Option<Order>, StoreError> {
-    let held = exception.reference_number.as_ref().filter(|_| exception.kind.holds_order());
-    let Some(reference) = held else { return Ok(None) };
+    let Some(reference) = &exception.reference_number else { return Ok(None) };
     let order = app.store.order_by_reference(reference).await?;
-    Ok(order.filter(|order| order.status == Status::Pending))
+    Ok(order.filter(|order| is_held(exception, order)))
 }
 
 /// Order and exception in one transaction: an entry left open would invite a refund of what is paid.

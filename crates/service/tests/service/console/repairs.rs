@@ -1,7 +1,8 @@
 //! What operators and merchants mend by hand, and the row of the history that names them.
 
 use hyper::StatusCode;
-use svc_service::domain::Order;
+use svc_service::domain::{About, BankReference, Notice, Order};
+use svc_service::orders;
 
 use super::world::{World, create};
 use crate::support::*;
@@ -13,6 +14,7 @@ on_both_engines! {
     an_event_is_sent_again,
     all_that_failed_is_sent_again_from_a_time_on,
     an_exception_is_resolved_with_a_reason_and_only_once,
+    money_for_nobody_says_whom_it_named,
 }
 
 async fn new_order(world: &World, id: &str) -> (Order, String) {
@@ -173,6 +175,7 @@ async fn an_exception_is_resolved_with_a_reason_and_only_once(database: TestData
     assert_eq!(world.service.number(open).await, 1, "nothing was resolved yet");
     let page = world.get(&olga, "/console/exceptions").await.text;
     assert!(page.contains("The payer paid another amount."), "what it means: {page}");
+    assert!(page.contains("Expected amount"), "what it should have been: {page}");
     let offers = |choice: &str| page.contains(&format!("<option value=\"{choice}\""));
     assert_eq!(["accept", "refund", "dismiss"].map(offers), [true, true, false], "{page}");
     let form = "resolution=accept&reason=%3Cb%3Ethe+bank+said+so%3C/b%3E";
@@ -201,4 +204,13 @@ async fn an_exception_is_resolved_with_a_reason_and_only_once(database: TestData
     let ana = world.owner().await;
     let page = world.get(&ana, "/console/exceptions?show=all").await.text;
     assert!(page.contains("the bank said so") && !page.contains("olga"), "{page}");
+}
+
+async fn money_for_nobody_says_whom_it_named(database: TestDatabase) {
+    let world = World::start(database).await;
+    let about = About::Reference(BankReference::parse("00348", "111222333").unwrap());
+    let notice = Notice { about, ..payment_of(&world.open) };
+    orders::settle(world.app(), notice, "req-nobody").await.unwrap();
+    let page = world.get(&world.operator().await, "/console/exceptions").await.text;
+    assert!(page.contains("Paid for</dt><dd><code>entity 00348 reference 111222333<"), "{page}");
 }
