@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use secrecy::{ExposeSecret, SecretString};
 use svc_service::app::Random;
+use svc_service::credentials::webhook_secret;
 use svc_service::keys::master_key_from;
 
 use crate::output;
@@ -27,9 +27,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let secret = match args.rail {
-        true => {
-            SecretString::from(format!("whsec_{}", STANDARD.encode(Random::system().bytes::<32>())))
-        }
+        true => webhook_secret(&Random::system()),
         false => master_key_from(Random::system().bytes()),
     };
     match &args.out {

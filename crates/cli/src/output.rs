@@ -4,6 +4,9 @@ use std::io::{IsTerminal, Write};
 
 use serde::Serialize;
 
+/// How a tool ends that cannot answer what it is asked; a bad answer is 1.
+pub(crate) const COULD_NOT_RUN: u8 = 2;
+
 /// A line of data. A reader that went away (`| head`) is no fault of ours; any other that does not get it must
 /// not take us for done: it may have been a secret that is shown once.
 pub(crate) fn line(text: impl std::fmt::Display) {

@@ -12,8 +12,6 @@ use crate::forms::{self, Form, Notation};
 use crate::lang::{Lang, Text};
 use crate::{output, webhook_secret};
 
-const NOT_VALID: u8 = 1;
-const COULD_NOT_RUN: u8 = 2;
 const DIGITS: usize = 64;
 
 #[derive(clap::Args)]
@@ -75,10 +73,10 @@ struct ReasonView {
 pub(crate) fn run(args: &Args) -> ExitCode {
     match explain(args) {
         Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(NOT_VALID),
+        Ok(false) => ExitCode::FAILURE,
         Err(fault) => {
             output::error(&fault);
-            ExitCode::from(COULD_NOT_RUN)
+            output::COULD_NOT_RUN.into()
         }
     }
 }

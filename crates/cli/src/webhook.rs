@@ -168,7 +168,7 @@ pub(crate) fn print_events(views: &[EventView]) {
             ]
         })
         .collect();
-    output::table(["EVENT", "STATE", "STATUS", "ORDER", "TRIES", "NEXT TRY", "TO"], &rows);
+    output::table(["EVENT", "STATE", "STATUS", "ORDER", "TRIES", "DUE", "TO"], &rows);
 }
 
 async fn show(args: Show) -> anyhow::Result<()> {
@@ -202,7 +202,7 @@ fn print(shown: &ShownEvent) {
         ("application", &event.publishable_key),
         ("to", &event.webhook_url),
         ("created", &event.created_at),
-        ("next try", event.next_attempt_at.as_deref().unwrap_or("none")),
+        ("due", event.next_attempt_at.as_deref().unwrap_or("none")),
         ("body", body),
     ] {
         output::line(format_args!("{name:12} {}", output::printable(value)));

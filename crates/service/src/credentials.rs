@@ -5,7 +5,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::SignedDuration;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::app::App;
+use crate::app::{App, Random};
 use crate::domain::{ApplicationUuid, Author, ClientId, Label, PublishableKey};
 use crate::store::{
     NewApplication, NewPartner, PendingEvent, Rotation, StoreError, WebhookRotation,
@@ -93,7 +93,7 @@ pub async fn rotate_webhook_secret(
                 .into(),
         ));
     }
-    let issued = webhook_secret(app);
+    let issued = webhook_secret(&app.random);
     let sealed = app.keys.seal(issued.expose_secret(), app.random.bytes());
     let Rotation { secret, previous_until, at, by } = rotation(app, sealed, takeover.overlap, by)?;
     let switch_at = at.saturating_add(takeover.switch_after).unwrap_or(at);
@@ -112,7 +112,7 @@ fn new_application(
         Label::parse(name).map_err(|issue| StoreError::Refused(format!("the name {issue}")))?;
     let uuid = uuid::Builder::from_random_bytes(app.random.bytes()).into_uuid().to_string();
     let uuid = ApplicationUuid::parse(uuid).expect("a UUID is printable ASCII");
-    let webhook_secret = webhook_secret(app);
+    let webhook_secret = webhook_secret(&app.random);
     let application = NewApplication {
         partner: partner.clone(),
         name: name.as_str().to_owned(),
@@ -146,8 +146,8 @@ fn client_secret(app: &App) -> SecretString {
 }
 
 /// The form of Standard Webhooks: 32 random bytes in plain base64.
-fn webhook_secret(app: &App) -> SecretString {
-    format!("whsec_{}", STANDARD.encode(app.random.bytes::<32>())).into()
+pub fn webhook_secret(random: &Random) -> SecretString {
+    format!("whsec_{}", STANDARD.encode(random.bytes::<32>())).into()
 }
 
 fn random_text<const N: usize>(app: &App) -> String {

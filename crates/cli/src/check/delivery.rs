@@ -7,6 +7,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use svc_service::app::{Clock, Random};
+use svc_service::credentials;
 use svc_service::domain::{EventId, ReferenceNumber, sign, sign_standard};
 
 use super::orders::Order;
@@ -119,7 +120,8 @@ impl Sender {
                 headers.remove("webhook-signature");
             }
             Signature::Text(text) => {
-                let standard = sign_standard(&foreign_secret(), &event.id, now, &event.body);
+                let secret = foreign_secret();
+                let standard = sign_standard(secret.expose_secret(), &event.id, now, &event.body);
                 set("x-svc-content-token", &text);
                 set("webhook-signature", &standard.unwrap_or_default());
             }
@@ -129,9 +131,8 @@ impl Sender {
 }
 
 /// A secret of the right form that is nobody's.
-pub(super) fn foreign_secret() -> String {
-    use base64::{Engine as _, engine::general_purpose::STANDARD};
-    format!("whsec_{}", STANDARD.encode(Random::system().bytes::<32>()))
+pub(super) fn foreign_secret() -> SecretString {
+    credentials::webhook_secret(&Random::system())
 }
 
 /// An order that no merchant knows.

@@ -24,11 +24,6 @@ use crate::http::{Http, address};
 use crate::lang::Lang;
 use crate::{output, webhook_secret};
 
-/// Something failed.
-const FAILED: u8 = 1;
-/// Nothing can be said about the handler.
-const COULD_NOT_RUN: u8 = 2;
-
 #[derive(clap::Args)]
 #[command(after_help = "Examples (with SVC_WEBHOOK_SECRET set as the handler has it):
   svc check http://127.0.0.1:3000/api/svc/webhook \\
@@ -90,10 +85,10 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args) -> ExitCode {
     match grade(&args).await {
         Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(FAILED),
+        Ok(false) => ExitCode::FAILURE,
         Err(fault) => {
             output::error(&fault);
-            ExitCode::from(COULD_NOT_RUN)
+            output::COULD_NOT_RUN.into()
         }
     }
 }

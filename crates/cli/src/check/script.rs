@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::bail;
+use secrecy::ExposeSecret;
 
 use super::case::{Case, State};
 use super::delivery::{Event, Sender, Signature, foreign_secret, stranger};
@@ -174,7 +175,9 @@ impl Script {
             Case::Capitals => Notation::UpperCase.write(&digest),
             Case::Prefixed => Notation::Prefixed.write(&digest),
             Case::Base64 => Notation::Base64.write(&digest),
-            Case::OtherSecret => svc_service::domain::sign(&foreign_secret(), &event.body),
+            Case::OtherSecret => {
+                svc_service::domain::sign(foreign_secret().expose_secret(), &event.body)
+            }
             Case::UnsignedNonsense => {
                 event.body = b"{not json".to_vec();
                 "0".repeat(64)

@@ -16,9 +16,6 @@ use svc_service::domain::Environment;
 use crate::output;
 use crate::settings::{ServiceArgs, Settings};
 
-const FAILED: u8 = 1;
-const COULD_NOT_RUN: u8 = 2;
-
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   svc doctor --config /etc/svc/svc.toml
@@ -84,7 +81,7 @@ pub(crate) async fn run(args: Args) -> ExitCode {
         Ok(settings) => settings,
         Err(fault) => {
             output::error(&fault);
-            return ExitCode::from(COULD_NOT_RUN);
+            return output::COULD_NOT_RUN.into();
         }
     };
     let checks = examine(&settings, args.dns_name.as_deref()).await;
@@ -94,7 +91,7 @@ pub(crate) async fn run(args: Args) -> ExitCode {
     } else {
         print(&checks);
     }
-    if ok { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
+    if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 async fn examine(settings: &Settings, dns_name: Option<&str>) -> Vec<Check> {

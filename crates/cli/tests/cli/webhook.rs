@@ -144,7 +144,7 @@ fn events_are_listed_newest_first(place: &Place) {
     let lines: Vec<_> = table.stdout.lines().collect();
     let head: Vec<_> =
         lines[0].split("  ").map(str::trim).filter(|word| !word.is_empty()).collect();
-    assert_eq!(head, ["EVENT", "STATE", "STATUS", "ORDER", "TRIES", "NEXT TRY", "TO"]);
+    assert_eq!(head, ["EVENT", "STATE", "STATUS", "ORDER", "TRIES", "DUE", "TO"]);
     assert_eq!(lines.len(), 3, "{table:?}");
     for (line, event) in lines[1..].iter().zip([&second, &first]) {
         for key in ["id", "state", "paymentStatus", "referenceNumber", "webhookUrl"] {

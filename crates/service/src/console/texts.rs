@@ -177,7 +177,7 @@ texts! {
     destination: "Destino", "Destination", "Destination";
     waiting: "À espera", "Waiting", "En attente";
     oldest: "Mais antigo", "Oldest", "Plus ancien";
-    next_attempt: "Próxima tentativa", "Next attempt", "Prochaine tentative";
+    next_attempt: "Prevista para", "Due", "Prévue pour";
     taken: "Aceites", "Accepted", "Acceptés";
     latency: "Latência", "Latency", "Latence";
     healthy: "saudável", "healthy", "sain";

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::merchant::Merchant;
-use super::postgres::Postgres;
 use super::running::{Credentials, Home};
-use super::wait;
 use super::wire::Connection;
+use crate::support::postgres::FreshDatabase;
+use crate::support::until;
 
 /// B8: how long a token may outlive its client.
 const REVOKED_WITHIN: Duration = Duration::from_secs(5);
@@ -86,8 +86,8 @@ fn a_rotated_secret_ends_the_tokens_of_the_old_one() {
 /// B8, on every node.
 #[test]
 fn a_disabled_client_loses_its_tokens_on_every_node() {
-    let database = Postgres::new();
-    let home = Home::on(database.url());
+    let database = FreshDatabase::new();
+    let home = Home::on(database.place());
     let (here, there) = (home.serve(&[]), home.serve(&[]));
     let loja = Merchant::new(here.address, home.partner("Loja"));
     let loja_there = Merchant { address: there.address, ..loja.with_token(loja.token.clone()) };
@@ -100,7 +100,7 @@ fn a_disabled_client_loses_its_tokens_on_every_node() {
 }
 
 fn until_refused(merchant: &Merchant) {
-    let refused = wait::until("the token is refused", REVOKED_WITHIN, || {
+    let refused = until("the token is refused", REVOKED_WITHIN, || {
         Some(merchant.query("order_none")).filter(|answer| answer.status != 404)
     });
     assert_eq!(refused.status, 401, "{}", refused.text());

@@ -8,14 +8,12 @@ mod bearer;
 mod case;
 mod create;
 mod merchant;
-mod postgres;
 mod query;
 mod running;
 mod stage;
 mod template;
 mod token;
 mod verdict;
-mod wait;
 mod wire;
 
 use stage::Stage;

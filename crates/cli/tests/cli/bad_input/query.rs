@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::merchant::{Merchant, assert_rate_limited, fresh_uuid, reference};
-use super::postgres::Postgres;
 use super::running::Home;
 use super::wire::{self, Connection};
+use crate::support::postgres::FreshDatabase;
 
 /// Q4.
 #[test]
@@ -74,8 +74,8 @@ fn the_body_of_a_get_is_skipped_and_the_connection_goes_on() {
 /// Q13.
 #[test]
 fn an_order_created_on_one_node_is_found_at_once_on_the_other() {
-    let database = Postgres::new();
-    let home = Home::on(database.url());
+    let database = FreshDatabase::new();
+    let home = Home::on(database.place());
     let (here, there) = (home.serve(&[]), home.serve(&[]));
     let loja = Merchant::new(here.address, home.partner("Loja"));
     let loja_there = Merchant { address: there.address, ..loja.with_token(loja.token.clone()) };

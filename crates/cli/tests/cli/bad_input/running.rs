@@ -2,17 +2,13 @@
 
 use std::fs::File;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::wait;
-
-const START_TIMEOUT: Duration = Duration::from_secs(30);
+use crate::support::{Folder, PATIENCE, Place, run, svc, until};
 
 /// What `svc partner create --json` and `svc demo --json` print.
 #[derive(Clone, Deserialize)]
@@ -26,18 +22,15 @@ pub(crate) struct Credentials {
     pub webhook_secret: String,
 }
 
-/// A database, its master key and a directory for the files beside it.
+/// A database with its master key.
 pub(crate) struct Home {
-    directory: Directory,
-    database: String,
+    place: Place,
     pub master_key: String,
 }
 
 impl Home {
     pub(crate) fn sandbox() -> Self {
-        let directory = Directory::new();
-        let database = format!("sqlite:{}", directory.0.join("svc.db").display());
-        Self { directory, database, master_key: new_master_key() }
+        Self::on(Place::sqlite())
     }
 
     pub(crate) fn production() -> Self {
@@ -46,8 +39,9 @@ impl Home {
         home
     }
 
-    pub(crate) fn on(database: String) -> Self {
-        Self { directory: Directory::new(), database, master_key: new_master_key() }
+    pub(crate) fn on(place: Place) -> Self {
+        let master_key = run(&mut svc(&["keygen"])).stdout.trim().to_owned();
+        Self { place, master_key }
     }
 
     /// A partner with one application.
@@ -58,22 +52,17 @@ impl Home {
 
     /// Runs a command to its end; what it printed.
     pub(crate) fn run(&self, arguments: &[&str]) -> String {
-        let done = self
-            .command(arguments)
-            .args(["--database", &self.database])
-            .output()
-            .expect("svc starts");
-        let complaint = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "svc {arguments:?} failed: {complaint}");
-        String::from_utf8(done.stdout).expect("svc prints text")
+        let ran = run(self.command(arguments).args(["--database", &self.place.database]));
+        assert_eq!(ran.code, Some(0), "svc {arguments:?} failed: {}", ran.stderr);
+        ran.stdout
     }
 
     /// A server of this database.
     pub(crate) fn serve(&self, flags: &[&str]) -> Running {
         let arguments = ["serve", "--listen", "127.0.0.1:0", "--json"];
         let mut command = self.command(&arguments);
-        command.args(["--database", &self.database]).args(flags);
-        Running::start(command, &self.directory)
+        command.args(["--database", &self.place.database]).args(flags);
+        Running::start(command, &self.place.folder)
     }
 
     /// As production runs behind a proxy on this machine.
@@ -83,16 +72,16 @@ impl Home {
 
     /// `svc demo`, which brings a database and a partner of its own.
     pub(crate) fn demo(&self) -> (Running, Credentials) {
-        let data = self.directory.0.join("demo").display().to_string();
+        let data = self.place.folder.path("demo");
         let arguments = ["demo", "--listen", "127.0.0.1:0", "--data", &data, "--json"];
-        let running = Running::start(self.command(&arguments), &self.directory);
+        let running = Running::start(self.command(&arguments), &self.place.folder);
         let credentials = serde_json::from_value(running.ready.clone());
         (running, credentials.expect("svc demo --json prints credentials"))
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = svc();
-        command.args(arguments).env("SVC_SERVER_MASTER_KEY", &self.master_key);
+        let mut command = svc(arguments);
+        command.env("SVC_SERVER_MASTER_KEY", &self.master_key);
         command
     }
 }
@@ -101,29 +90,33 @@ impl Home {
 pub(crate) struct Running {
     child: Child,
     pub address: SocketAddr,
-    log: PathBuf,
+    log: String,
     ready: Value,
 }
 
 impl Running {
-    fn start(mut command: Command, directory: &Directory) -> Self {
-        let (printed, log) = (directory.file("out"), directory.file("log"));
-        let create = |path: &Path| File::create(path).expect("a file in our own directory");
+    fn start(mut command: Command, folder: &Folder) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let (printed, log) =
+            (folder.path(&format!("{number}.out")), folder.path(&format!("{number}.log")));
+        let create = |path: &str| File::create(path).expect("a file in our own folder");
         let child = command
             .env("SVC_SERVER_LOG", "debug")
+            .stdin(Stdio::null())
             .stdout(create(&printed))
             .stderr(create(&log))
             .spawn()
             .expect("svc starts");
         let address = SocketAddr::from(([0, 0, 0, 0], 0));
         let mut running = Self { child, address, log, ready: Value::Null };
-        running.ready = wait::until("svc is ready", START_TIMEOUT, || {
+        running.ready = until("svc is ready", PATIENCE, || {
             let ended = running.child.try_wait().expect("a child can be asked");
             assert!(ended.is_none(), "svc ended at once: {}", running.log());
             first_line(&printed)
         });
         // A demo tells its secrets there.
-        std::fs::remove_file(&printed).expect("a file in our own directory");
+        std::fs::remove_file(&printed).expect("a file in our own folder");
         running.address = running.find_address();
         running
     }
@@ -151,54 +144,8 @@ impl Drop for Running {
     }
 }
 
-fn first_line(path: &Path) -> Option<Value> {
+fn first_line(path: &str) -> Option<Value> {
     let text = std::fs::read_to_string(path).ok()?;
     let (line, _) = text.split_once('\n')?;
     Some(serde_json::from_str(line).expect("--json prints JSON"))
-}
-
-fn new_master_key() -> String {
-    let done = svc().arg("keygen").output().expect("svc starts");
-    String::from_utf8(done.stdout).expect("a key is text").trim().to_owned()
-}
-
-/// Settings of whoever runs the tests must not reach the server.
-fn svc() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_svc"));
-    command.env_clear().stdin(Stdio::null());
-    command
-}
-
-/// A number no other test of this machine uses.
-pub(crate) fn unique() -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    format!("{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
-/// ./test searches what is left for secrets.
-pub(crate) fn is_kept() -> bool {
-    std::env::var_os("SVC_TEST_KEEP").is_some()
-}
-
-/// Removed when dropped, unless it is kept.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("svc_bad_input_{}", unique()));
-        std::fs::create_dir_all(&path).expect("a temporary directory can be made");
-        Self(path)
-    }
-
-    fn file(&self, kind: &str) -> PathBuf {
-        self.0.join(format!("{}.{kind}", unique()))
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        if !is_kept() {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
 }

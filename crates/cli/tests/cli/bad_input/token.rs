@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::merchant::{Merchant, assert_rate_limited, send, sign_in, token_for};
 use super::running::Home;
-use super::wait;
 use super::wire::Answer;
+use crate::support::until;
 
 const GRANT: &str = "grant_type=client_credentials";
 
@@ -24,7 +24,7 @@ fn an_unknown_client_a_wrong_secret_and_a_disabled_client_get_the_same_answer() 
 
     let wrong = wrong_secret(running.address, &loja.client_id, &[]);
     let unknown = send(running.address, &sign_in("svc_nobody", &loja.client_secret, GRANT, &[]));
-    let disabled = wait::until("the client is disabled", Duration::from_secs(5), || {
+    let disabled = until("the client is disabled", Duration::from_secs(5), || {
         let right = sign_in(&closed.client_id, &closed.client_secret, GRANT, &[]);
         Some(send(running.address, &right)).filter(|answer| answer.status != 200)
     });
@@ -53,7 +53,7 @@ fn a_token_for_one_second_is_dead_when_the_second_is_over() {
     let token = answer.json()["access_token"].as_str().unwrap().to_owned();
     let short = long.with_token(token);
 
-    let dead = wait::until("the token dies", Duration::from_secs(3), || {
+    let dead = until("the token dies", Duration::from_secs(3), || {
         Some(short.query("order_none")).filter(|answer| answer.status == 401)
     });
     assert_eq!(dead.json()["error"], "invalid_token");
