@@ -12,7 +12,8 @@ use crate::settings::DataArgs;
 pub(crate) enum Command {
     /// Read the whole history and find every row that was edited, removed, added or moved
     Verify(Verify),
-    /// Seal all that is old enough and print the last seal, to be kept elsewhere
+    /// Print the last seal, to be kept elsewhere; on SQLite everything is sealed first, on PostgreSQL a running
+    /// service does that
     Head(Head),
     /// List what was done, newest first
     List(List),
@@ -165,7 +166,8 @@ async fn head(args: Head) -> anyhow::Result<()> {
 async fn list(args: List) -> anyhow::Result<()> {
     let app = args.data.settings()?.open().await?;
     let filter = AuditFilter { before_id: None, subject: args.subject };
-    let rows = app.store.audit_page(filter, args.limit).await?;
+    let mut rows = app.store.audit_page(filter, args.limit.saturating_add(1)).await?;
+    output::first(&mut rows, args.limit);
     if args.json {
         let rows = rows.into_iter().map(|row| Row {
             id: row.id,

@@ -6,7 +6,9 @@ const CART = "cart";
 const CART_OF = "cart of ";
 // The order the cart is being paid with: its id, its reference, and what is in it.
 const PAYING = "being paid";
-const { key, lang, trouble } = document.body.dataset;
+// Of one product in one order, whatever the stock.
+const MOST = 99;
+const { key, lang, trouble, soldOut } = document.body.dataset;
 
 const cart = new Map(Object.entries(JSON.parse(sessionStorage.getItem(CART) || "{}")));
 const money = (amount) => {
@@ -46,14 +48,16 @@ function showCart() {
 }
 
 function change(id, by, product) {
-  const now = cart.get(id) || { ...product, quantity: 0 };
-  now.quantity += by;
+  const now = { quantity: 0, ...cart.get(id), ...product };
+  now.quantity = Math.min(now.quantity + by, now.most ?? MOST);
   if (now.quantity > 0) cart.set(id, now);
   else cart.delete(id);
   showCart();
 }
 
 let order = "";
+// What is said when there is no payment.
+let problem = trouble;
 // From then on it is the button that tells.
 let pressed = false;
 
@@ -77,6 +81,7 @@ const sameItems = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 async function createOrder() {
   pressed = true;
   byId("problem").textContent = "";
+  problem = trouble;
   const items = Array.from(cart, ([id, { quantity }]) => ({ id, quantity }));
   items.sort((one, other) => (one.id < other.id ? -1 : 1));
   const begun = await orderBegun();
@@ -90,6 +95,7 @@ async function createOrder() {
     body: JSON.stringify({ items }),
   });
   const told = await answer.json();
+  problem = told.error === "sold_out" ? soldOut : trouble;
   if (!answer.ok) throw new Error(told.message);
   const { externalTransactionId, referenceNumber: reference } = told;
   order = externalTransactionId;
@@ -114,8 +120,8 @@ function startShop() {
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-add]");
     if (!button) return;
-    const { add, name, price } = button.dataset;
-    change(add, 1, { name, price: Number(price) });
+    const { add, name, price, stock } = button.dataset;
+    change(add, 1, { name, price: Number(price), most: Math.min(Number(stock), MOST) });
   });
   showCart();
   const look = () => leadToPaidOrder().catch(() => {});
@@ -145,7 +151,8 @@ function startShop() {
             orderId: data.payment.orderId,
             ref: paymentReference,
             entity: entity ? entity.number : "",
-            method: data.payment.method,
+            // Without a deadline there is nothing left to pay: it is being confirmed.
+            method: data.payment.data.expiresAt ? data.payment.method : "",
           }),
         );
       },
@@ -155,7 +162,7 @@ function startShop() {
         pressed = false;
         // Nobody knows how it went: not to be paid again, but followed.
         if (error.code === "network" && order) return go("pending", { orderId: order });
-        byId("problem").textContent = trouble;
+        byId("problem").textContent = problem;
       },
       options: { config: { lang } },
     })

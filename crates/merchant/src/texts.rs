@@ -30,6 +30,7 @@ pub(crate) struct Texts {
     pub reload: &'static str,
     pub back: &'static str,
     pub trouble: &'static str,
+    pub sold_out: &'static str,
     pub no_script: &'static str,
     pub happenings: [(&'static str, &'static str); 7],
 }
@@ -63,6 +64,7 @@ const LANGUAGES: [Texts; 3] = [
         reload: "Ver se há novidades",
         back: "Voltar à loja",
         trouble: "Não foi possível iniciar o pagamento. Tente de novo.",
+        sold_out: "Alguns artigos do cesto já não têm stock. Recarregue a página e retire-os.",
         no_script: "Para pagar, active o JavaScript no navegador.",
         happenings: [
             ("created", "Encomenda criada"),
@@ -102,6 +104,7 @@ const LANGUAGES: [Texts; 3] = [
         reload: "Check for updates",
         back: "Back to the shop",
         trouble: "The payment could not be started. Try again.",
+        sold_out: "Some items in your cart are no longer in stock. Reload the page and take them out.",
         no_script: "To pay, switch JavaScript on in your browser.",
         happenings: [
             ("created", "Order created"),
@@ -141,6 +144,7 @@ const LANGUAGES: [Texts; 3] = [
         reload: "Voir s'il y a du nouveau",
         back: "Retour à la boutique",
         trouble: "Le paiement n'a pas pu être lancé. Réessayez.",
+        sold_out: "Des articles de votre panier ne sont plus en stock. Rechargez la page et retirez-les.",
         no_script: "Pour payer, activez JavaScript dans votre navigateur.",
         happenings: [
             ("created", "Commande créée"),

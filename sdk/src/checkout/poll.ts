@@ -10,7 +10,6 @@ const FAST_UNTIL_MS = 30_000;
 const STEADY_MS = 5_000;
 const STEADY_UNTIL_MS = 120_000;
 const SLOW_MS = 15_000;
-const FINAL = ["paid", "cancelled", "expired"];
 
 let timer = 0;
 let startedAt = 0;
@@ -32,8 +31,9 @@ export function pausePolling(): void {
 }
 
 function askAfter(delayMs: number): void {
-  const { statusUrl, screen } = page();
-  if (!statusUrl || FINAL.includes(screen) || document.hidden) return;
+  // An order that has ended has none.
+  const { statusUrl } = page();
+  if (!statusUrl || document.hidden) return;
   timer = setTimeout(ask, delayMs);
 }
 
@@ -45,7 +45,7 @@ async function ask(): Promise<void> {
   const { statusUrl, session } = page();
   const answer = await request(statusUrl, { headers: { "x-svc-session": session } });
   if (mine !== run) return;
-  if (answer?.status === 401 && !renewed) {
+  if (answer?.status === 401 && !renewed && !isLoading()) {
     // The session ran out: the page once more brings a new one, and keeps what is typed.
     renewed = true;
     await load(page().pageUrl, { quiet: true });

@@ -7,10 +7,10 @@ use crate::domain::{AttemptState, Dossier, Instrument, PaymentMethod};
 
 pub(super) fn payment(dossier: &Dossier, now: Timestamp) -> String {
     let order = &dossier.order;
-    let reference = dossier.live(PaymentMethod::BankReference, now);
-    let code = dossier.live(PaymentMethod::Direct, now);
     let accepted = dossier.attempts.iter().find(|attempt| attempt.state == AttemptState::Accepted);
-    let told = accepted.or(reference).or(code);
+    // While money may be moving, nobody is handed something else to pay.
+    let payable = dossier.newest_live(now).filter(|_| !dossier.may_be_moving(now));
+    let told = accepted.or(payable);
     let method = told
         .or(dossier.attempts.last())
         .map_or(PaymentMethod::Direct, |attempt| attempt.instrument.method());

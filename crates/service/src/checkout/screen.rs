@@ -54,7 +54,7 @@ pub(super) fn screen<'a>(dossier: &'a Dossier, view: &str, now: Timestamp) -> Sc
             && now < attempt.deadline;
         return if asked { Screen::Waiting(attempt) } else { Screen::Confirming };
     }
-    if dossier.is_held() {
+    if dossier.may_be_moving(now) {
         return Screen::Confirming;
     }
     if !dossier.is_offered(now) {
@@ -109,5 +109,6 @@ pub(super) fn version(dossier: &Dossier, shown: Screen<'_>) -> String {
     let state = last.map_or("", |attempt| attempt.state.as_str());
     let cancelling = if dossier.cancel_requested.is_some() { "-cancelling" } else { "" };
     let held = if dossier.is_held() { "-held" } else { "" };
-    format!("{}-{}-{state}{cancelling}{held}", shown.name(), dossier.attempts.len())
+    let ended = if dossier.order.status == Status::Pending { "" } else { "-ended" };
+    format!("{}-{}-{state}{cancelling}{held}{ended}", shown.name(), dossier.attempts.len())
 }

@@ -204,7 +204,11 @@ impl<'a> Builder<'a> {
             // Should the session have run out, the payer is still where the number was typed.
             pay_url: self.at("/pay", if self.shown == Screen::Phone { "phone" } else { "" }),
             cancel_url: self.at("/cancel", ""),
-            status_url: self.at("/status", &options.view),
+            // What has not ended may become paid, whatever is on the screen.
+            status_url: match order.status {
+                Status::Pending => self.at("/status", &options.view),
+                Status::Confirmed | Status::Cancelled => String::new(),
+            },
             left_url: match options.nonce.is_empty() {
                 true => String::new(),
                 false => self.at("/left", ""),

@@ -83,7 +83,7 @@ impl Dossier {
                 false => Err(PayRefusal::InFlight),
             };
         }
-        if self.is_held() {
+        if self.is_held() || self.code_is_asked_about(now) {
             return Err(PayRefusal::InFlight);
         }
         if !self.is_offered(now) {
@@ -119,6 +119,20 @@ impl Dossier {
     /// Money came that is not the amount: until an operator has decided, the order stays pending.
     pub fn is_held(&self) -> bool {
         self.attempts.iter().any(|attempt| attempt.state == AttemptState::Held)
+    }
+
+    /// Past its deadline a code counts until its rail has said that nobody used it.
+    fn code_is_asked_about(&self, now: Timestamp) -> bool {
+        self.issued().any(|attempt| {
+            attempt.instrument.method() == PaymentMethod::Direct
+                && attempt.deadline <= now
+                && attempt.due_at.is_some()
+        })
+    }
+
+    /// Whether money may be on its way: then nobody is asked to pay.
+    pub fn may_be_moving(&self, now: Timestamp) -> bool {
+        self.in_flight().is_some() || self.is_held() || self.code_is_asked_about(now)
     }
 
     /// A reference or code of this method that can be paid now.
@@ -185,6 +199,10 @@ impl Dossier {
         let until = since.saturating_add(grace).unwrap_or(Timestamp::MAX);
         if self.issued().next().is_some() && now < until {
             return Ok(Deadline::Close { until });
+        }
+        if self.code_is_asked_about(now) {
+            let until = now.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX);
+            return Ok(Deadline::Wait { until });
         }
         Ok(Deadline::Cancel(CancelReason::Expired))
     }

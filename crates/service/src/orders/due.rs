@@ -12,7 +12,7 @@ use super::settle;
 use super::withdraw::withdraw;
 use crate::app::App;
 use crate::domain::ReferenceNumber;
-use crate::rails::Rail;
+use crate::rails::{ConnectorError, Rail};
 use crate::store::{Due, DueWork, StoreError};
 
 /// Taken from the store at once; whatever is due stays there until it is done.
@@ -20,7 +20,7 @@ const BATCH: usize = 256;
 /// How often a rail's queue is read.
 const QUEUE_PERIOD: SignedDuration = SignedDuration::from_secs(60);
 /// In a row.
-const ACKS_FAILED_MAX: usize = 3;
+const UNHEARD_MAX: usize = 3;
 
 /// Does all that is due, in the order of its time, and waits for what connectors are asked.
 pub async fn run_due(app: &App) -> Result<(), StoreError> {
@@ -163,17 +163,18 @@ async fn drain(app: &App, rail: &Rail) -> Result<(), StoreError> {
             }
         }
     }
-    let mut failed = 0;
+    let mut unheard = 0;
     for (id, kind) in stored.iter().filter(|(id, _)| !kept.contains(id)) {
         match rail.ack(id, kind).await {
-            Ok(()) => failed = 0,
+            Ok(()) => unheard = 0,
             Err(fault) => {
                 tracing::warn!(rail = rail.name(), %fault, "a payment could not be acknowledged");
-                failed += 1;
+                // One that it refuses must not stand for ever before those behind it.
+                unheard = if matches!(fault, ConnectorError::Silent(_)) { unheard + 1 } else { 0 };
             }
         }
         // It does not hear us: the next reading finds the others again.
-        if failed == ACKS_FAILED_MAX {
+        if unheard == UNHEARD_MAX {
             break;
         }
     }

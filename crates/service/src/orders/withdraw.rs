@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::follow::paid;
 use super::settle;
 use crate::app::App;
-use crate::domain::{AttemptId, Kwanza, PaymentAttempt, ReferenceNumber};
+use crate::domain::{AttemptId, Kwanza, PaymentAttempt, ReferenceNumber, Status};
 use crate::rails::{Line, Outcome, Rail};
 use crate::store::StoreError;
 
@@ -32,9 +32,13 @@ pub(super) async fn withdraw(
     let (Some(dossier), Some(attempt), Some(rail)) = (dossier, attempt, rail) else {
         return again(app, id, due_at, PAUSE).await.map(|()| None);
     };
-    let held = match rail.capabilities().map(|can| can.can_revoke) {
-        Some(false) => return done(app, id, due_at).await.map(|()| None),
-        Some(true) => match rail.spare_line() {
+    let is_open = dossier.order.status == Status::Pending;
+    let held = match rail.capabilities() {
+        // It cannot be told. While the order can still be paid, one that can be asked is.
+        Some(can) if !(can.can_revoke || can.can_query && is_open) => {
+            return done(app, id, due_at).await.map(|()| None);
+        }
+        Some(_) => match rail.spare_line() {
             Line::Quick => None,
             Line::Slow(held) => Some(held),
             Line::Busy(after) => {
@@ -61,18 +65,21 @@ async fn tell(
     asked: Kwanza,
     until: Timestamp,
 ) -> Result<(), StoreError> {
-    if rail.revoke(attempt).await {
+    let can = rail.capabilities().unwrap_or_default();
+    if can.can_revoke && rail.revoke(attempt).await {
         return done(app, &attempt.id, until).await;
     }
     // Most often because it was paid a moment ago: better to ask than to be told when the order is over.
-    if rail.capabilities().is_some_and(|can| can.can_query)
+    if can.can_query
         && let Outcome::Paid { rail_payment_id, amount } =
             rail.query(attempt, asked, app.clock.now()).await
     {
         settle(app, paid(attempt, rail_payment_id, amount), "").await?;
         return done(app, &attempt.id, until).await;
     }
-    tracing::warn!(attempt = attempt.id.as_str(), "a reference could not be withdrawn");
+    if can.can_revoke {
+        tracing::warn!(attempt = attempt.id.as_str(), "a reference could not be withdrawn");
+    }
     again(app, &attempt.id, until, PAUSE).await
 }
 

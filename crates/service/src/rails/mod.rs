@@ -22,7 +22,7 @@ pub use simulator::{Simulator, payment_id};
 pub use wire::{Listing, NotAuthentic, Signature};
 
 /// What a rail can do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
     pub methods: Vec<MethodTerms>,
     /// Whether a reference can be withdrawn before its deadline.

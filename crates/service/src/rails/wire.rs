@@ -40,7 +40,7 @@ impl<'a> StartRequest<'a> {
         let request = Self {
             attempt_id: start.attempt.as_str(),
             amount: start.amount.get(),
-            currency: "AOA",
+            currency: CURRENCY,
             label: &start.label,
             deadline: start.deadline.to_string(),
             phone,
@@ -96,6 +96,7 @@ pub(super) struct AnswerReply {
     deadline: Option<String>,
     rail_payment_id: Option<String>,
     amount: Option<Box<RawValue>>,
+    currency: Option<String>,
 }
 
 impl AnswerReply {
@@ -141,7 +142,7 @@ impl AnswerReply {
             "refused" => Outcome::Refused(self.reason()),
             "accepted" => {
                 let id = self.rail_payment_id.and_then(|id| readable(id, ID_BYTES_MAX));
-                match (id, amount(self.amount.as_deref())) {
+                match (id, amount(self.amount.as_deref(), self.currency.as_deref())) {
                     (Some(rail_payment_id), Some(amount)) => {
                         Outcome::Paid { rail_payment_id, amount }
                     }
@@ -203,6 +204,7 @@ struct NoticeBody {
     reference: Option<String>,
     kind: String,
     amount: Option<Box<RawValue>>,
+    currency: Option<String>,
     reason: Option<String>,
 }
 
@@ -267,6 +269,8 @@ impl StatementReply {
     }
 }
 
+/// Of everything that is paid here.
+const CURRENCY: &str = "AOA";
 const ID_BYTES_MAX: usize = 128;
 const CODE_BYTES_MAX: usize = 256;
 const LINK_BYTES_MAX: usize = 2_048;
@@ -294,9 +298,10 @@ pub(super) fn notice(rail: &str, raw: &[u8]) -> Option<Notice> {
         }
         _ => return None,
     };
+    let amount = || amount(body.amount.as_deref(), body.currency.as_deref());
     let word = match body.kind.as_str() {
-        "payment" => Word::Paid(amount(body.amount.as_deref())?),
-        "reversal" => Word::Reversed(amount(body.amount.as_deref())?),
+        "payment" => Word::Paid(amount()?),
+        "reversal" => Word::Reversed(amount()?),
         "refusal" => Word::Refused(Reason::from_text(body.reason.as_deref().unwrap_or("other"))),
         "unconfirmed" => Word::Unconfirmed,
         _ => return None,
@@ -304,8 +309,11 @@ pub(super) fn notice(rail: &str, raw: &[u8]) -> Option<Notice> {
     Some(Notice { rail: rail.to_owned(), rail_payment_id: id, about, word, raw: raw.to_vec() })
 }
 
-/// Rails send amounts as texts and as numbers; both are read digit by digit.
-fn amount(written: Option<&RawValue>) -> Option<Centimos> {
+/// Rails send amounts as texts and as numbers; both are read digit by digit. Other money is not ours to count.
+fn amount(written: Option<&RawValue>, currency: Option<&str>) -> Option<Centimos> {
+    if currency.is_some_and(|currency| currency != CURRENCY) {
+        return None;
+    }
     Centimos::parse(written?.get().trim_matches('"'))
 }
 

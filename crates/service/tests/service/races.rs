@@ -10,7 +10,9 @@ use svc_service::store::{Created, EventState, ExceptionFilter, Received};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use crate::support::{TestDatabase, events_of, new_order, on_both_engines, payment_of, two_nodes};
+use crate::support::{
+    TestDatabase, TestPaying, events_of, new_order, on_both_engines, payment_of, push, two_nodes,
+};
 
 const RACES: usize = 2_000;
 /// Races run side by side.
@@ -91,4 +93,35 @@ async fn race(here: App, there: App, number: usize) -> Status {
         Status::Pending => panic!("somebody must win"),
     }
     status
+}
+
+/// On a server that is set up to show a transaction one moment only: a cancellation that waited for the order must
+/// see the payment that was begun meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancellation_sees_a_payment_that_was_begun_beside_it_however_postgres_is_set_up() {
+    let database = TestDatabase::postgres().await;
+    let url = database.url();
+    let (_, name) = url.rsplit_once('/').unwrap();
+    let strict = "set default_transaction_isolation = 'repeatable read'";
+    database.sql(&format!("alter database {name} {strict}")).await;
+    let paying = Arc::new(TestPaying::start(database).await);
+    let order = paying.order("order_1", 15_000).await;
+    paying.pay(&order, &push("900000003")).await;
+    let begun = |state: &str| format!("update payment_attempts set state = '{state}'");
+    paying.database.sql(&begun("rejected")).await;
+    let holder = paying.database.connection().await;
+    holder.batch_execute("begin; select 1 from orders for update").await.unwrap();
+    holder.batch_execute(&begun("awaiting_payer")).await.unwrap();
+    let cancelled = {
+        let (paying, order) = (Arc::clone(&paying), order.clone());
+        tokio::spawn(async move { paying.cancel(&order).await })
+    };
+    let waiting = "select count(*) from pg_stat_activity
+                   where datname = current_database() and wait_event_type = 'Lock'";
+    while paying.database.number(waiting).await == 0 {
+        assert!(!cancelled.is_finished(), "it did not wait for the order");
+    }
+    holder.batch_execute("commit").await.unwrap();
+    assert_eq!(cancelled.await.unwrap(), orders::Cancelling::Waits);
+    assert_eq!(paying.stands(&order).await, ("awaiting_payer", "PEN"));
 }

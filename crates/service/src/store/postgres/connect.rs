@@ -34,6 +34,9 @@ const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
 /// rows) these settings make a plan look so dear that PostgreSQL would compile it: milliseconds each time.
 const BY_INDEX: &str =
     "-c enable_hashjoin=off -c enable_mergejoin=off -c enable_seqscan=off -c jit=off";
+/// A statement that waited for a row sees what was committed meanwhile, however the server is set up: it is how a
+/// cancellation sees a payment that was begun beside it.
+const SEES_COMMITTED: &str = r"-c default_transaction_isolation=read\ committed";
 /// What a node holds when it dies or stands still is given back by the server: a transaction that says
 /// nothing, and a peer that acknowledges nothing.
 const GIVEN_BACK: &str = "-c idle_in_transaction_session_timeout=5000 -c tcp_keepalives_idle=5 \
@@ -68,7 +71,7 @@ pub(super) fn pool(url: &str) -> Result<Pool> {
         })?;
     let given = config.get_options().unwrap_or_default().to_owned();
     config.options(format!(
-        "{given} -c statement_timeout={STATEMENT_TIMEOUT_MS} {BY_INDEX} {GIVEN_BACK}"
+        "{given} -c statement_timeout={STATEMENT_TIMEOUT_MS} {SEES_COMMITTED} {BY_INDEX} {GIVEN_BACK}"
     ));
     let tls =
         tls::client(tls::trust_store()).map_err(|fault| StoreError::Refused(fault.to_string()))?;

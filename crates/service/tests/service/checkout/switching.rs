@@ -15,6 +15,10 @@ on_both_engines! {
     a_bank_that_was_silent_is_not_a_payer_who_was_slow,
     who_cancels_while_money_moves_is_no_longer_asked_to_authorise,
     a_page_that_was_hidden_for_long_still_says_that_it_is_left,
+    while_a_push_is_under_way_the_shop_is_handed_no_reference,
+    the_shop_is_told_of_what_the_payer_took_last,
+    a_code_whose_rail_is_being_asked_is_not_paid_once_more,
+    a_page_past_its_deadline_asks_until_the_order_has_ended,
 }
 
 /// Presses "pay" and goes where that leads.
@@ -63,9 +67,13 @@ async fn what_was_given_out_is_found_again_whatever_was_tried_since(database: Te
     assert_eq!(attribute(&left, "data-screen"), "reference");
 }
 
+/// What the merchant's callbacks get.
+fn told(page: &Answer) -> String {
+    attribute(page, "data-payment").replace("&#34;", "\"")
+}
+
 async fn the_shop_is_told_of_a_code_that_can_be_paid(database: TestDatabase) {
     let checkout = Checkout::start(database).await;
-    let told = |page: &Answer| attribute(page, "data-payment").replace("&#34;", "\"");
     pay(&checkout, "FPSOLPG", "").await;
     refused_push(&checkout).await;
     let page = checkout.page("").await;
@@ -144,4 +152,60 @@ async fn a_page_that_was_hidden_for_long_still_says_that_it_is_left(database: Te
     assert_eq!(left.status, StatusCode::UNAUTHORIZED);
     pass_s(&checkout, 10).await;
     assert_eq!(checkout.order().await.status.code(), "CAN");
+}
+
+async fn while_a_push_is_under_way_the_shop_is_handed_no_reference(database: TestDatabase) {
+    let checkout = Checkout::start(database).await;
+    let reference = told(&pay(&checkout, "FPSOLPGEXT", "").await);
+    assert!(reference.contains("\"expiresAt\""), "{reference}");
+    let waiting = pay(&checkout, "FPMCXEXPRSS", "&phone=900003000").await;
+    assert_eq!(attribute(&waiting, "data-screen"), "waiting");
+    let waiting = told(&waiting);
+    assert!(waiting.contains("\"paymentReference\":\"\""), "{waiting}");
+    assert!(!waiting.contains("\"expiresAt\""), "{waiting}");
+    assert!(waiting.contains("\"method\":\"FPMCXEXPRSS\""), "{waiting}");
+    pass_s(&checkout, 6).await;
+    assert_eq!(told(&checkout.page("").await), reference, "refused: it can be paid again");
+}
+
+async fn the_shop_is_told_of_what_the_payer_took_last(database: TestDatabase) {
+    let checkout = Checkout::start(database).await;
+    pay(&checkout, "FPSOLPGEXT", "").await;
+    let code = told(&pay(&checkout, "FPSOLPG", "").await);
+    assert!(code.contains("\"method\":\"FPSOLPG\""), "{code}");
+    pass_s(&checkout, 901).await;
+    let reference = told(&checkout.page("").await);
+    assert!(reference.contains("\"method\":\"FPSOLPGEXT\""), "{reference}");
+}
+
+async fn a_code_whose_rail_is_being_asked_is_not_paid_once_more(database: TestDatabase) {
+    let checkout = Checkout::start(database).await;
+    pay(&checkout, "FPSOLPG", "").await;
+    checkout.service.app.clock.advance(SignedDuration::from_secs(901));
+    let page = checkout.page("").await;
+    assert_eq!(attribute(&page, "data-screen"), "confirming");
+    assert!(!told(&page).contains("\"expiresAt\""), "{}", told(&page));
+    let session = checkout.session().await;
+    checkout.pay(&session, "FPMCXEXPRSS", "&phone=900000000").await;
+    assert_eq!(checkout.dossier().await.attempts.len(), 1, "nothing else was begun");
+    orders::run_due(&checkout.service.app).await.unwrap();
+    assert_eq!(attribute(&checkout.page("").await, "data-screen"), "refused");
+}
+
+async fn a_page_past_its_deadline_asks_until_the_order_has_ended(database: TestDatabase) {
+    let checkout = Checkout::start(database).await;
+    pay(&checkout, "FPSOLPGEXT", "").await;
+    let deadline = checkout.order().await.expires_at;
+    let app = &checkout.service.app;
+    app.clock.advance(app.clock.now().duration_until(deadline));
+    orders::run_due(app).await.unwrap();
+    let expired = checkout.page("").await;
+    assert_eq!(attribute(&expired, "data-screen"), "expired");
+    assert!(!attribute(&expired, "data-status-url").is_empty(), "money may be on its way");
+    pass_s(&checkout, 6).await;
+    assert_eq!(checkout.order().await.status.code(), "CAN");
+    let ended = checkout.page("").await;
+    assert_eq!(attribute(&ended, "data-status-url"), "", "nothing more can come");
+    let versions = [&expired, &ended].map(|page| attribute(page, "data-version"));
+    assert_ne!(versions[0], versions[1], "or the page would ask for ever");
 }

@@ -20,6 +20,8 @@ on_both_engines! {
     a_reference_is_withdrawn_when_it_expires,
     a_held_reference_is_withdrawn_when_an_operator_has_decided,
     a_rail_that_refuses_a_withdrawal_is_asked_whether_it_was_paid,
+    a_rail_that_cannot_withdraw_is_asked_whether_it_was_paid,
+    a_rail_that_cannot_withdraw_is_asked_until_the_order_is_over,
     nothing_is_withdrawn_where_the_rail_cannot,
     a_reference_that_an_operator_gives_up_is_withdrawn,
     a_withdrawal_is_told_until_it_is_taken_and_once,
@@ -292,6 +294,35 @@ async fn a_reference_is_withdrawn_when_it_expires(database: TestDatabase) {
     assert_eq!(paying.stands(&order).await, ("issued", "PEN"));
     paying.pass_s(1).await;
     assert_eq!(paying.stands(&order).await, ("expired", "CAN"));
+}
+
+/// Its notice was lost, and nothing else would tell of the money before the order is over.
+async fn a_rail_that_cannot_withdraw_is_asked_whether_it_was_paid(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    connector.can(&json!({ "canRevoke": false }));
+    TestConnector::asked_by(&paying.app).await.unwrap();
+    let (paid, _) = with_reference(&paying).await;
+    connector.will("query", Reply::Json(json!({ "answer": "unknown" })));
+    paying.pass_s(3_600).await;
+    assert_eq!(paying.stands(&paid).await, ("issued", "PEN"));
+    let answer = json!({ "answer": "accepted", "railPaymentId": "p1", "amount": "15000.00" });
+    connector.will("query", Reply::Json(answer));
+    paying.pass_s(300).await;
+    assert_eq!(paying.stands(&paid).await, ("accepted", "CON"), "asked again in the grace");
+    assert_eq!(connector.calls("query").len(), 2);
+    assert_eq!(connector.calls("revoke-reference").len(), 0);
+}
+
+async fn a_rail_that_cannot_withdraw_is_asked_until_the_order_is_over(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    connector.can(&json!({ "canRevoke": false }));
+    TestConnector::asked_by(&paying.app).await.unwrap();
+    let (order, _) = with_reference(&paying).await;
+    connector.will("query", Reply::Json(json!({ "answer": "unknown" })));
+    paying.pass_s(7_200).await;
+    assert_eq!(paying.stands(&order).await, ("expired", "CAN"));
+    assert_eq!(connector.calls("query").len(), 2, "at its deadline and in its grace");
+    assert_eq!(connector.calls("revoke-reference").len(), 0);
 }
 
 async fn nothing_is_withdrawn_where_the_rail_cannot(database: TestDatabase) {

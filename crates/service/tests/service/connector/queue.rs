@@ -11,6 +11,8 @@ on_both_engines! {
     a_payment_in_the_queue_confirms_its_order_and_is_acknowledged,
     what_could_not_be_stored_is_not_acknowledged,
     a_payment_that_was_not_acknowledged_is_a_duplicate_the_next_time,
+    notices_that_cannot_be_acknowledged_do_not_hold_up_the_others,
+    money_of_another_currency_pays_nothing,
     every_kind_of_news_is_read_and_what_makes_no_sense_stays,
     a_queue_that_cannot_be_read_is_read_a_minute_later,
     an_id_that_something_unread_shares_is_not_acknowledged,
@@ -118,6 +120,49 @@ async fn a_payment_that_was_not_acknowledged_is_a_duplicate_the_next_time(databa
     assert_eq!(paying.events(&order).await, ["PEN", "CON"]);
     assert_eq!(paying.exceptions(&order).await, []);
     paying.accounted_for(3).await;
+}
+
+async fn notices_that_cannot_be_acknowledged_do_not_hold_up_the_others(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    reads_the_queue(&paying).await;
+    let (order, attempt) = issued(&paying, "order_1").await;
+    paying.run_due().await;
+    for id in ["old-1", "old-2", "old-3", "old-4"] {
+        connector.enqueue(payment(id, &attempt, &json!("1.00")));
+    }
+    connector.enqueue(payment("p1", &attempt, &json!("15000.00")));
+    connector.will(
+        "ack",
+        Reply::Of(|asked| match asked["railPaymentId"].as_str() {
+            Some("p1") => Reply::Json(json!({ "answer": "accepted" })),
+            _ => Reply::Status(404),
+        }),
+    );
+    paying.pass_s(60).await;
+    assert_eq!(paying.stands(&order).await.1, "CON");
+    assert_eq!(acknowledged(&connector).last().map(String::as_str), Some("p1"));
+    connector.will("ack", Reply::HangUp);
+    let asked = acknowledged(&connector).len();
+    paying.pass_s(60).await;
+    assert_eq!(acknowledged(&connector).len(), asked + 3, "one that hears nothing is left alone");
+}
+
+async fn money_of_another_currency_pays_nothing(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    reads_the_queue(&paying).await;
+    let (order, attempt) = issued(&paying, "order_1").await;
+    paying.run_due().await;
+    let mut dollars = payment("p1", &attempt, &json!("15000.00"));
+    dollars["currency"] = "USD".into();
+    connector.enqueue(dollars);
+    paying.pass_s(60).await;
+    assert_eq!(paying.stands(&order).await, ("issued", "PEN"));
+    assert_eq!((acknowledged(&connector).len(), connector.queued()), (0, 1), "it is kept there");
+    let mut kwanza = payment("p2", &attempt, &json!("15000.00"));
+    kwanza["currency"] = "AOA".into();
+    connector.enqueue(kwanza);
+    paying.pass_s(60).await;
+    assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
 }
 
 async fn every_kind_of_news_is_read_and_what_makes_no_sense_stays(database: TestDatabase) {
