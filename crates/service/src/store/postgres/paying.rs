@@ -12,7 +12,7 @@ use crate::domain::{
     Step, TRIES_PER_METHOD_MAX,
 };
 use crate::store::outbox::as_limit;
-use crate::store::paying::{InstrumentColumns, PaymentAttemptRow, UNSETTLED, free_at_ms};
+use crate::store::paying::{InstrumentColumns, PaymentAttemptRow, SOONER, UNSETTLED, free_at_ms};
 use crate::store::records::read_reference;
 use crate::store::{NewAttempt, Result, Started, Stepped};
 
@@ -166,22 +166,28 @@ async fn start(db: &impl GenericClient, new: &NewAttempt) -> Told<Started> {
 
 /// Their rails are to be told that references of these orders in these states are dead.
 pub(super) async fn withdraw(db: &impl GenericClient, changes: &[&Change]) -> Told<()> {
+    let paid_by = column(changes, |c| c.paid_by.as_ref().map(AttemptId::as_str));
+    // What was paid is not withdrawn in its time.
+    let paid = "update withdrawals set due_at_ms = null where attempt_id = any ($1::text[])";
+    change(db, paid, &[&paid_by]).await?;
     change(
         db,
-        "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
-         select a.id, a.reference_number, t.since, t.since
-         from unnest($1::text[], $2::text[], $3::bigint[], $4::text[])
-             as t (reference, state, since, paid_by)
-         join payment_attempts a on a.reference_number = t.reference
-         where a.method = $5 and a.id is distinct from t.paid_by
-             and (a.state = t.state or a.rail_id is not null and a.state in ('held', 'unknown')
-                 or a.state = 'accepted' and t.paid_by is null)
-         on conflict do nothing",
+        &format!(
+            "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
+             select distinct on (a.id) a.id, a.reference_number, t.since, t.since
+             from unnest($1::text[], $2::text[], $3::bigint[], $4::text[])
+                 as t (reference, state, since, paid_by)
+             join payment_attempts a on a.reference_number = t.reference
+             where a.method = $5 and a.id is distinct from t.paid_by
+                 and (a.state = t.state or a.rail_id is not null and a.state in ('held', 'unknown')
+                     or a.state = 'accepted' and t.paid_by is null)
+             {SOONER}"
+        ),
         &[
             &column(changes, |c| c.reference_number.as_str()),
             &column(changes, |c| c.closes_as().as_str()),
             &column(changes, |c| c.stamp.at.as_millisecond()),
-            &column(changes, |c| c.paid_by.as_ref().map(AttemptId::as_str)),
+            &paid_by,
             &PaymentMethod::BankReference.code(),
         ],
     )
@@ -195,20 +201,35 @@ pub(super) async fn withdraw_issued(
     references: &[&str],
     since_ms: &[i64],
 ) -> Told<()> {
-    let sql = "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
-               select a.id, a.reference_number, t.since, t.since
-               from unnest($1::text[], $2::bigint[]) as t (reference, since)
-               join payment_attempts a on a.reference_number = t.reference
-               where a.state = 'issued' and a.method = $3 on conflict do nothing";
+    let sql = format!(
+        "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
+         select distinct on (a.id) a.id, a.reference_number, t.since, t.since
+         from unnest($1::text[], $2::bigint[]) as t (reference, since)
+         join payment_attempts a on a.reference_number = t.reference
+         where a.state = 'issued' and a.method = $3 {SOONER}"
+    );
     let method = PaymentMethod::BankReference.code();
-    change(db, sql, &[&references, &since_ms, &method]).await.map(drop)
+    change(db, &sql, &[&references, &since_ms, &method]).await.map(drop)
 }
 
 pub(super) async fn withdraw_one(db: &impl GenericClient, step: &Step) -> Told<()> {
-    let sql = "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
-               values ($1, $2, $3, $3) on conflict do nothing";
+    let sql = format!(
+        "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
+         values ($1, $2, $3, $3) {SOONER}"
+    );
     let (attempt, reference) = (step.attempt.as_str(), step.reference_number.as_str());
-    change(db, sql, &[&attempt, &reference, &step.at.as_millisecond()]).await.map(drop)
+    change(db, &sql, &[&attempt, &reference, &step.at.as_millisecond()]).await.map(drop)
+}
+
+/// An order that lives on by something else does not keep its references alive: each is withdrawn in its time.
+pub(super) async fn withdraw_in_time(db: &impl GenericClient, reference: &str) -> Told<()> {
+    let sql = "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
+               select a.id, reference_number, a.deadline_at_ms, a.deadline_at_ms
+               from payment_attempts a join orders o using (reference_number)
+               where reference_number = $1 and a.method = $2 and a.state = 'issued'
+                   and a.deadline_at_ms < o.expires_at_ms
+               on conflict do nothing";
+    change(db, sql, &[&reference, &PaymentMethod::BankReference.code()]).await.map(drop)
 }
 
 /// In half a year somebody else may have its number.

@@ -4,7 +4,7 @@ use deadpool_postgres::GenericClient;
 use jiff::Timestamp;
 
 use super::outbox::insert_event;
-use super::paying::{free_reference, withdraw_one};
+use super::paying::{free_reference, withdraw_in_time, withdraw_one};
 use super::{Param, Told, change, one};
 use crate::domain::{AttemptId, AttemptState, BankReference, Instrument, OrderLives, Reason, Step};
 use crate::store::Stepped;
@@ -123,7 +123,7 @@ async fn let_order_live(db: &impl GenericClient, step: &Step) -> Told<()> {
              and cancel_requested is null"
     );
     change(db, &sql, &[&reference, &step.deadline.as_millisecond()]).await?;
-    Ok(())
+    withdraw_in_time(db, reference).await
 }
 
 /// What waited for this attempt waits no longer.

@@ -13,8 +13,8 @@ use crate::domain::{
 };
 use crate::store::outbox::as_limit;
 use crate::store::paying::{
-    ATTEMPT_COLUMNS, DOSSIER_COLUMNS, InstrumentColumns, PaymentAttemptRow, UNSETTLED, dossier,
-    free_at_ms,
+    ATTEMPT_COLUMNS, DOSSIER_COLUMNS, InstrumentColumns, PaymentAttemptRow, SOONER, UNSETTLED,
+    dossier, free_at_ms,
 };
 use crate::store::records::{ORDER_COLUMNS, OrderRow, read_reference, read_status};
 use crate::store::{NewAttempt, Result, Started, Stepped};
@@ -203,14 +203,21 @@ pub(super) fn status(db: &Connection, reference: &str) -> Result<Option<Status>>
 
 /// Its rail is to be told that a reference in this state is dead.
 pub(super) fn withdraw(db: &Connection, change: &Change) -> Result<()> {
+    if let Some(paid) = &change.paid_by {
+        // What was paid is not withdrawn in its time.
+        let sql = "update withdrawals set due_at_ms = null where attempt_id = ?1";
+        execute(db, sql, [paid.as_str()])?;
+    }
     execute(
         db,
-        "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
+        &format!(
+            "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
          select id, reference_number, ?3, ?3 from payment_attempts
          where reference_number = ?1 and method = ?4 and id is not ?5
              and (state = ?2 or rail_id is not null and state in ('held', 'unknown')
                  or state = 'accepted' and ?5 is null)
-         on conflict do nothing",
+         {SOONER}"
+        ),
         params![
             change.reference_number.as_str(),
             change.closes_as().as_str(),
@@ -226,9 +233,11 @@ pub(super) fn withdraw(db: &Connection, change: &Change) -> Result<()> {
 pub(super) fn withdraw_issued(db: &Connection, reference: &str, at: Timestamp) -> Result<()> {
     execute(
         db,
-        "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
-         select id, reference_number, ?2, ?2 from payment_attempts
-         where reference_number = ?1 and method = ?3 and state = 'issued' on conflict do nothing",
+        &format!(
+            "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
+             select id, reference_number, ?2, ?2 from payment_attempts
+             where reference_number = ?1 and method = ?3 and state = 'issued' {SOONER}"
+        ),
         params![reference, at.as_millisecond(), PaymentMethod::BankReference.code()],
     )
     .map(drop)
@@ -237,9 +246,26 @@ pub(super) fn withdraw_issued(db: &Connection, reference: &str, at: Timestamp) -
 pub(super) fn withdraw_one(db: &Connection, step: &Step) -> Result<()> {
     execute(
         db,
-        "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
-         values (?1, ?2, ?3, ?3) on conflict do nothing",
+        &format!(
+            "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
+             values (?1, ?2, ?3, ?3) {SOONER}"
+        ),
         params![step.attempt.as_str(), step.reference_number.as_str(), step.at.as_millisecond()],
+    )
+    .map(drop)
+}
+
+/// An order that lives on by something else does not keep its references alive: each is withdrawn in its time.
+pub(super) fn withdraw_in_time(db: &Connection, reference: &str) -> Result<()> {
+    execute(
+        db,
+        "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
+         select a.id, reference_number, a.deadline_at_ms, a.deadline_at_ms
+         from payment_attempts a join orders o using (reference_number)
+         where reference_number = ?1 and a.method = ?2 and a.state = 'issued'
+             and a.deadline_at_ms < o.expires_at_ms
+         on conflict do nothing",
+        [reference, PaymentMethod::BankReference.code()],
     )
     .map(drop)
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::outbox::insert_event;
-use super::paying::{free_reference, status, withdraw_one};
+use super::paying::{free_reference, status, withdraw_in_time, withdraw_one};
 use super::{execute, row};
 use crate::domain::{
     AttemptId, AttemptState, BankReference, Instrument, OrderLives, Reason, Status, Step,
@@ -122,7 +122,7 @@ fn let_order_live(db: &Connection, step: &Step) -> Result<()> {
              and cancel_requested is null"
     );
     execute(db, &sql, params![reference, step.deadline.as_millisecond()])?;
-    Ok(())
+    withdraw_in_time(db, reference)
 }
 
 /// What waited for this attempt waits no longer.

@@ -20,6 +20,9 @@ on_both_engines! {
     a_reference_is_withdrawn_when_it_expires,
     a_held_reference_is_withdrawn_when_an_operator_has_decided,
     a_rail_that_refuses_a_withdrawal_is_asked_whether_it_was_paid,
+    a_reference_is_withdrawn_at_its_own_deadline,
+    a_reference_whose_deadline_is_to_come_is_withdrawn_with_its_order,
+    a_paid_reference_is_not_withdrawn_at_its_deadline,
     a_rail_that_cannot_withdraw_is_asked_whether_it_was_paid,
     a_rail_that_cannot_withdraw_is_asked_until_the_order_is_over,
     nothing_is_withdrawn_where_the_rail_cannot,
@@ -322,6 +325,48 @@ async fn a_rail_that_cannot_withdraw_is_asked_until_the_order_is_over(database: 
     paying.pass_s(7_200).await;
     assert_eq!(paying.stands(&order).await, ("expired", "CAN"));
     assert_eq!(connector.calls("query").len(), 2, "at its deadline and in its grace");
+    assert_eq!(connector.calls("revoke-reference").len(), 0);
+}
+
+/// A code lets the order live on, and nobody should find two references of it that can be paid.
+async fn a_reference_is_withdrawn_at_its_own_deadline(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &reference(1)).await.attempts.remove(0);
+    paying.pay(&order, &Choice::Code).await;
+    paying.pass_s(59).await;
+    assert_eq!(connector.calls("revoke-reference").len(), 0);
+    paying.pass_s(1).await;
+    assert_eq!(connector.calls("revoke-reference"), [withdrawal(&attempt)]);
+    assert_eq!(paying.stands(&order).await.1, "PEN");
+    let unused = json!({ "answer": "refused", "reason": "timeout" });
+    connector.will("query", Reply::Json(unused));
+    paying.pass_s(3_600).await;
+    assert_eq!(paying.stands(&order).await.1, "CAN");
+    assert_eq!(connector.calls("revoke-reference").len(), 1, "it is told once");
+}
+
+async fn a_reference_whose_deadline_is_to_come_is_withdrawn_with_its_order(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &reference(1)).await.attempts.remove(0);
+    paying.pay(&order, &Choice::Code).await;
+    assert_eq!(paying.cancel(&order).await, Cancelling::Settled(Status::Cancelled));
+    paying.run_due().await;
+    assert_eq!(connector.calls("revoke-reference"), [withdrawal(&attempt)]);
+    paying.pass_s(3_600).await;
+    assert_eq!(connector.calls("revoke-reference").len(), 1, "it is told once");
+}
+
+async fn a_paid_reference_is_not_withdrawn_at_its_deadline(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &reference(1)).await.attempts.remove(0);
+    paying.pay(&order, &Choice::Code).await;
+    let paid = paying.notice(&attempt, "p1", Word::Paid(order.terms.amount.into()));
+    orders::settle(&paying.app, paid, "").await.unwrap();
+    paying.pass_s(3_600).await;
+    assert_eq!(paying.stands(&order).await.1, "CON");
     assert_eq!(connector.calls("revoke-reference").len(), 0);
 }
 
