@@ -22,12 +22,16 @@ install_packages() {
     fail "could not install: $*"
 }
 
-# Twice what the tests leave, in the file system that is memory and in memory itself.
+# Twice what the tests leave, in the file system that is memory, in memory itself and in what this container
+# may have of it; and programs can be run from there.
 has_memory_to_spare() {
-  local needed_kib=$((13 * 1024 * 1024)) room free
+  local needed_kib=$((13 * 1024 * 1024)) room free limit
   [ -w /dev/shm ] && [ -r /proc/meminfo ] || return 1
+  ! findmnt -n -o OPTIONS -T /dev/shm 2>/dev/null | grep -qw noexec || return 1
   room=$(df --output=avail -k /dev/shm | tail -n 1)
   free=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB$/\1/p' /proc/meminfo)
+  limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null || echo max)
+  [ "$limit" = max ] || [ "$((limit / 1024))" -gt "$needed_kib" ] || return 1
   [ "${room:-0}" -gt "$needed_kib" ] && [ "${free:-0}" -gt "$needed_kib" ]
 }
 

@@ -49,7 +49,8 @@ function showCart() {
 
 function change(id, by, product) {
   const now = { quantity: 0, ...cart.get(id), ...product };
-  now.quantity = Math.min(now.quantity + by, now.most ?? MOST);
+  // What an order of the payer's own has reserved is not free, and stays in the cart.
+  if (by < 0 || now.quantity < (now.most ?? MOST)) now.quantity += by;
   if (now.quantity > 0) cart.set(id, now);
   else cart.delete(id);
   showCart();

@@ -33,7 +33,7 @@ struct ExceptionRow {
     amount: String,
     /// What the order costs, where another amount came.
     expected: String,
-    /// What the payment named, where nobody knows it.
+    /// What the rail told of, where nobody knows it: not always a payment.
     named: String,
     at: String,
     held: bool,

@@ -103,7 +103,7 @@ texts! {
     expires: "Prazo", "Deadline", "Échéance";
     description: "Descrição", "Description", "Description";
     expected_amount: "Montante esperado", "Expected amount", "Montant attendu";
-    paid_for: "Pago para", "Paid for", "Payé pour";
+    told_of: "Aviso recebido", "What was told", "Avis reçu";
     payer: "Cliente", "Payer", "Payeur";
     older: "Anteriores", "Older", "Plus anciens";
     newest: "Mais recentes", "Newest", "Plus récents";

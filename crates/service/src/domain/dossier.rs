@@ -187,12 +187,16 @@ impl Dossier {
         if self.order.status != Status::Pending {
             return Err(Refusal::AlreadySettled(self.order.status));
         }
+        let later =
+            Deadline::Wait { until: now.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX) };
         if self.in_flight().is_some() || self.is_held() {
-            let until = now.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX);
-            return Ok(Deadline::Wait { until });
+            return Ok(later);
         }
         if let Some(reason) = self.cancel_requested {
-            return Ok(Deadline::Cancel(reason));
+            return Ok(match self.code_is_asked_about(now) {
+                true => later,
+                false => Deadline::Cancel(reason),
+            });
         }
         // An attempt in flight may have kept it waiting, but the grace is of what was issued.
         let since = self.closing_since.unwrap_or(now).max(awake_since);
@@ -201,8 +205,7 @@ impl Dossier {
             return Ok(Deadline::Close { until });
         }
         if self.code_is_asked_about(now) {
-            let until = now.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX);
-            return Ok(Deadline::Wait { until });
+            return Ok(later);
         }
         Ok(Deadline::Cancel(CancelReason::Expired))
     }

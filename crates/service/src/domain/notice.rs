@@ -179,7 +179,7 @@ pub fn weigh(
     stamp: &Stamp,
 ) -> Effect {
     let Some((dossier, attempt)) = about else {
-        let detail = notice.about.to_string();
+        let detail = format!("{} for {}", notice.word.kind(), notice.about);
         return Effect::Exception { kind: ExceptionKind::Unmatched, detail };
     };
     match &notice.word {

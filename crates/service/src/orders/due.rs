@@ -170,7 +170,7 @@ async fn drain(app: &App, rail: &Rail) -> Result<(), StoreError> {
             Err(fault) => {
                 tracing::warn!(rail = rail.name(), %fault, "a payment could not be acknowledged");
                 // One that it refuses must not stand for ever before those behind it.
-                unheard = if matches!(fault, ConnectorError::Silent(_)) { unheard + 1 } else { 0 };
+                unheard = if matches!(fault, ConnectorError::Refused(_)) { 0 } else { unheard + 1 };
             }
         }
         // It does not hear us: the next reading finds the others again.

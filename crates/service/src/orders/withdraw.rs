@@ -70,17 +70,27 @@ async fn tell(
         return done(app, &attempt.id, until).await;
     }
     // Most often because it was paid a moment ago: better to ask than to be told when the order is over.
-    if can.can_query
-        && let Outcome::Paid { rail_payment_id, amount } =
-            rail.query(attempt, asked, app.clock.now()).await
-    {
-        settle(app, paid(attempt, rail_payment_id, amount), "").await?;
-        return done(app, &attempt.id, until).await;
+    let outcome = match can.can_query {
+        true => rail.query(attempt, asked, app.clock.now()).await,
+        false => Outcome::Unknown,
+    };
+    match outcome {
+        Outcome::Paid { rail_payment_id, amount } => {
+            settle(app, paid(attempt, rail_payment_id, amount), "").await?;
+            done(app, &attempt.id, until).await
+        }
+        Outcome::Refused(_) if !can.can_revoke => done(app, &attempt.id, until).await,
+        _ if can.can_revoke => {
+            tracing::warn!(attempt = attempt.id.as_str(), "a reference could not be withdrawn");
+            again(app, &attempt.id, until, PAUSE).await
+        }
+        // While the order is open.
+        _ => {
+            let next = app.clock.now().saturating_add(PAUSE).unwrap_or(Timestamp::MAX);
+            let moved = app.store.move_withdrawal(&attempt.id, until, Some(next), Timestamp::MIN);
+            moved.await.map(drop)
+        }
     }
-    if can.can_revoke {
-        tracing::warn!(attempt = attempt.id.as_str(), "a reference could not be withdrawn");
-    }
-    again(app, &attempt.id, until, PAUSE).await
 }
 
 async fn done(app: &App, id: &AttemptId, due_at: Timestamp) -> Result<(), StoreError> {

@@ -61,6 +61,9 @@ pub enum ConnectorError {
     Silent(String),
     #[error("the connector answered something else than it should: {0}")]
     Strange(String),
+    /// It hears us, and does not take this one.
+    #[error("the connector refuses it: status {0}")]
+    Refused(u16),
 }
 
 pub struct Connector {
@@ -237,8 +240,14 @@ impl Connector {
             let status = answer.status();
             let body = Limited::new(answer.into_body(), bytes_max);
             let bytes = body.collect().await.map_err(|fault| silent(deepest(&*fault)))?.to_bytes();
-            if !status.is_success() {
-                return Err(strange(&format!("status {}", status.as_u16())));
+            match status.as_u16() {
+                200..=299 => {}
+                // Of the caller, not of what is called for.
+                status @ (401 | 403 | 408 | 429) => {
+                    return Err(strange(&format!("status {status}")));
+                }
+                status @ 400..=499 => return Err(ConnectorError::Refused(status)),
+                status => return Err(strange(&format!("status {status}"))),
             }
             serde_json::from_slice(&bytes).map_err(|fault| strange(&fault))
         };

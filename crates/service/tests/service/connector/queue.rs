@@ -141,10 +141,12 @@ async fn notices_that_cannot_be_acknowledged_do_not_hold_up_the_others(database:
     paying.pass_s(60).await;
     assert_eq!(paying.stands(&order).await.1, "CON");
     assert_eq!(acknowledged(&connector).last().map(String::as_str), Some("p1"));
-    connector.will("ack", Reply::HangUp);
-    let asked = acknowledged(&connector).len();
-    paying.pass_s(60).await;
-    assert_eq!(acknowledged(&connector).len(), asked + 3, "one that hears nothing is left alone");
+    for deaf in [Reply::HangUp, Reply::Status(503)] {
+        connector.will("ack", deaf);
+        let asked = acknowledged(&connector).len();
+        paying.pass_s(60).await;
+        assert_eq!(acknowledged(&connector).len(), asked + 3, "it is left alone");
+    }
 }
 
 async fn money_of_another_currency_pays_nothing(database: TestDatabase) {

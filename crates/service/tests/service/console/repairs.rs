@@ -14,7 +14,7 @@ on_both_engines! {
     an_event_is_sent_again,
     all_that_failed_is_sent_again_from_a_time_on,
     an_exception_is_resolved_with_a_reason_and_only_once,
-    money_for_nobody_says_whom_it_named,
+    money_for_nobody_says_what_was_told,
 }
 
 async fn new_order(world: &World, id: &str) -> (Order, String) {
@@ -206,11 +206,11 @@ async fn an_exception_is_resolved_with_a_reason_and_only_once(database: TestData
     assert!(page.contains("the bank said so") && !page.contains("olga"), "{page}");
 }
 
-async fn money_for_nobody_says_whom_it_named(database: TestDatabase) {
+async fn money_for_nobody_says_what_was_told(database: TestDatabase) {
     let world = World::start(database).await;
     let about = About::Reference(BankReference::parse("00348", "111222333").unwrap());
     let notice = Notice { about, ..payment_of(&world.open) };
     orders::settle(world.app(), notice, "req-nobody").await.unwrap();
     let page = world.get(&world.operator().await, "/console/exceptions").await.text;
-    assert!(page.contains("Paid for</dt><dd><code>entity 00348 reference 111222333<"), "{page}");
+    assert!(page.contains("<code>payment for entity 00348 reference 111222333<"), "{page}");
 }
