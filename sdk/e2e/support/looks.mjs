@@ -23,6 +23,11 @@ export async function looksRight(page, name) {
  * `coloursOnly` nothing but the colours changed since it was looked at.
  */
 export async function worksFor(page, name, coloursOnly) {
+  // Colours on their way from light to dark are nobody's.
+  await page.evaluate(() => {
+    const changing = document.getAnimations().filter((one) => one instanceof CSSTransition);
+    return Promise.allSettled(changing.map((one) => one.finished));
+  });
   assert.deepEqual(await overflow(page), [], `${name}: nothing is wider than the screen`);
   const found = await barriers(page, coloursOnly ? COLOURS : WITH_TARGETS);
   assert.deepEqual(found, [], `${name}: no barriers`);

@@ -257,10 +257,11 @@ pub(super) fn reason_of(word: &Word) -> Option<String> {
 /// States in which money may be moving, or waits for an operator: no cancellation then. In SQL.
 pub(super) const UNSETTLED: &str = "('submitted', 'awaiting_payer', 'unknown', 'held')";
 
-/// How a withdrawal is entered that may be planned for later, or be done, in SQL.
+/// How a withdrawal is entered that may be planned for later: then it is begun now. One that is begun or done
+/// is not begun again. In SQL.
 pub(super) const SOONER: &str = "on conflict (attempt_id) do update
     set since_ms = excluded.since_ms, due_at_ms = excluded.due_at_ms
-    where withdrawals.due_at_ms > excluded.due_at_ms";
+    where withdrawals.due_at_ms is not null and withdrawals.since_ms > excluded.since_ms";
 
 pub(super) const ATTEMPT_COLUMNS: &str = "id, application_id, reference_number, method, rail, \
      state, reason, rail_id, phone_masked, phone_sealed, entity, bank_reference, code, link, \

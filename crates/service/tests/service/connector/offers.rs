@@ -1,9 +1,13 @@
 //! What a connector offers, hides and takes back.
 
+use std::sync::Arc;
+
+use jiff::SignedDuration;
 use serde_json::json;
 use svc_service::domain::*;
 use svc_service::orders::{self, Answered, Cancelling, Choice, Found, PayError, Resolution};
 use svc_service::rails::RailsError;
+use tokio::sync::Semaphore;
 
 use super::{production, production_with};
 use crate::support::*;
@@ -22,6 +26,7 @@ on_both_engines! {
     a_rail_that_refuses_a_withdrawal_is_asked_whether_it_was_paid,
     a_reference_is_withdrawn_at_its_own_deadline,
     a_reference_whose_deadline_is_to_come_is_withdrawn_with_its_order,
+    a_withdrawal_under_way_is_not_begun_again,
     a_paid_reference_is_not_withdrawn_at_its_deadline,
     a_rail_that_cannot_withdraw_is_asked_whether_it_was_paid,
     a_rail_that_cannot_withdraw_is_asked_until_the_order_is_over,
@@ -355,6 +360,28 @@ async fn a_reference_whose_deadline_is_to_come_is_withdrawn_with_its_order(datab
     paying.run_due().await;
     assert_eq!(connector.calls("revoke-reference"), [withdrawal(&attempt)]);
     paying.pass_s(3_600).await;
+    assert_eq!(connector.calls("revoke-reference").len(), 1, "it is told once");
+}
+
+async fn a_withdrawal_under_way_is_not_begun_again(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    paying.pay(&order, &reference(1)).await;
+    paying.pay(&order, &Choice::Code).await;
+    let gate = Arc::new(Semaphore::new(0));
+    connector.will("revoke-reference", Reply::Hang(Arc::clone(&gate)));
+    let deadline = async {
+        paying.app.clock.advance(SignedDuration::from_secs(60));
+        paying.run_due().await;
+    };
+    let cancelled = async {
+        connector.wait_for("revoke-reference", 1).await;
+        paying.cancel(&order).await;
+        gate.add_permits(1);
+    };
+    tokio::join!(deadline, cancelled);
+    paying.pass_s(3_600).await;
+    assert_eq!(paying.stands(&order).await.1, "CAN");
     assert_eq!(connector.calls("revoke-reference").len(), 1, "it is told once");
 }
 
