@@ -84,6 +84,12 @@ need_schemathesis() {
     fail "pip could not fetch schemathesis"
 }
 
+# Chromium without its windows takes half the time for the same pages; the whole one does as well.
+need_browser() {
+  command -v chromium-headless-shell >/dev/null 2>&1 && return
+  (install_packages chromium-headless-shell) || need_program chromium chromium
+}
+
 need_php() {
   php -r 'exit(extension_loaded("pdo_sqlite") ? 0 : 1);' >/dev/null 2>&1 || install_packages php-cli php-sqlite3
 }

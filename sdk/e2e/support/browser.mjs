@@ -1,12 +1,14 @@
 // Chromium, and payers who look at pages through it. Each payer notes whatever a page does wrong.
 
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
 
 export const PHONE = { width: 360, height: 740 };
 export const DESK = { width: 1280, height: 800 };
 
-const PROGRAM = process.env.CHROMIUM_BIN ?? "/usr/bin/chromium";
+const INSTALLED = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
+const PROGRAM = process.env.CHROMIUM_BIN ?? INSTALLED.find((path) => existsSync(path));
 const ARGS = [
   "--no-sandbox",
   "--disable-background-networking",

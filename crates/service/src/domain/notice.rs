@@ -19,8 +19,12 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// What tells it from other money of the same id.
-    pub fn own_name(&self, about: &About) -> String {
+    /// What tells it from other money of the same id: the attempt that brought it, the order if that is all
+    /// we know, else what the rail says that it is for.
+    pub fn own_name(&self, order: Option<&ReferenceNumber>, attempt: Option<&AttemptId>) -> String {
+        let about = attempt.cloned().map(About::Attempt);
+        let about = about.or_else(|| order.cloned().map(About::Order));
+        let about = about.as_ref().unwrap_or(&self.about);
         format!("{} ({} for {about})", self.rail_payment_id, self.word.amount())
     }
 }

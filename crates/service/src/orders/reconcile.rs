@@ -9,7 +9,7 @@ use super::settle;
 use super::settle::spoken_of;
 use crate::app::App;
 use crate::domain::{
-    About, Centimos, ExceptionKind, Notice, ReferenceNumber, Word, luanda_midnight,
+    AttemptId, Centimos, ExceptionKind, Notice, ReferenceNumber, Word, luanda_midnight,
 };
 use crate::rails::{ConnectorError, Listing, Rail};
 use crate::store::{Received, StoreError};
@@ -99,12 +99,13 @@ async fn compare(
     apply: bool,
     paid: &mut HashSet<ReferenceNumber>,
 ) -> Result<Finding, StoreError> {
-    let order = order_of(app, &notice).await?;
+    let (order, attempt) = spoken_of(app, &notice).await?.unzip();
+    let order = order.map(|dossier| dossier.order.reference_number);
     if is_payment(&notice) {
         paid.extend(order.clone());
     }
     let (id, amount) = (notice.rail_payment_id.clone(), notice.word.amount());
-    let ours = received(app, &notice, order.as_ref()).await?;
+    let ours = received(app, &notice, order.as_ref(), attempt.flatten().as_ref()).await?;
     let verdict = match ours {
         Some(ours) if ours == amount => Verdict::Matched,
         Some(ours) => Verdict::AmountDiffers { ours },
@@ -120,27 +121,22 @@ async fn compare(
     Ok(Finding { rail_payment_id: Some(id), order, amount, verdict })
 }
 
-/// What we know of this money: by its id, if that is not of another order's; or by the name of its own that
-/// other money under a used id has.
+/// What we know of this money: by its id, if that is not of another order's or attempt's; or by the name of its
+/// own that other money under a used id has.
 async fn received(
     app: &App,
     notice: &Notice,
     order: Option<&ReferenceNumber>,
+    attempt: Option<&AttemptId>,
 ) -> Result<Option<Centimos>, StoreError> {
-    let by_id = app.store.received(notice).await?.filter(|(_, of)| match (of, order) {
-        (Some(of), Some(order)) => of == order,
-        (None, Some(_)) => false,
-        (_, None) => true,
-    });
-    let amount = notice.word.amount();
+    let by_id = app.store.received(notice).await?.filter(|known| known.is_of(order, attempt));
     match by_id {
-        Some((ours, _)) if ours == amount => Ok(Some(ours)),
+        Some(known) if known.amount == notice.word.amount() => Ok(Some(known.amount)),
         _ => {
-            let about = order.map_or_else(|| notice.about.clone(), |o| About::Order(o.clone()));
-            let rail_payment_id = notice.own_name(&about);
+            let rail_payment_id = notice.own_name(order, attempt);
             let named = Notice { rail_payment_id, ..notice.clone() };
             let by_name = app.store.received(&named).await?;
-            Ok(by_name.or(by_id).map(|(ours, _)| ours))
+            Ok(by_name.or(by_id).map(|known| known.amount))
         }
     }
 }

@@ -4,9 +4,7 @@
 
 use super::{landed, stamp};
 use crate::app::App;
-use crate::domain::{
-    About, Actor, AttemptId, Author, Dossier, Effect, Lane, Notice, Status, weigh,
-};
+use crate::domain::{Actor, AttemptId, Author, Dossier, Effect, Lane, Notice, Status, weigh};
 use crate::store::{Receipt, Received, Reception, StoreError, Unreceived};
 
 /// Two rails that speak at once are told one after the other; more is somebody's fault.
@@ -86,8 +84,8 @@ async fn try_settle(
     let mut notice = notice.clone();
     let mut effect = weigh(&notice, dossier.map(|d| (d, attempt)), &stamp);
     if id_is_reused {
-        let order = dossier.map(|d| About::Order(d.order.reference_number.clone()));
-        notice.rail_payment_id = notice.own_name(order.as_ref().unwrap_or(&notice.about));
+        let order = dossier.map(|d| &d.order.reference_number);
+        notice.rail_payment_id = notice.own_name(order, attempt.map(|attempt| &attempt.id));
         effect = effect.of_reused_id();
     }
     let lane = match &effect {

@@ -87,18 +87,38 @@ pub enum Unreceived {
 
 pub type Reception = std::result::Result<Received, Unreceived>;
 
-impl Receipt {
-    /// Whether what was stored under the same id and kind is the same news. Money that was for nobody and is
-    /// for an order now is not.
-    pub(super) fn repeats(&self, amount: i64, reference_number: Option<&str>) -> bool {
-        let same_order = match (&self.reference_number, reference_number) {
-            (Some(ours), Some(stored)) => ours.as_str() == stored,
+/// What is known under a rail's id.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub amount: Centimos,
+    pub reference_number: Option<String>,
+    pub attempt: Option<String>,
+}
+
+impl Known {
+    /// Whether news of this order, by this attempt, may be the same news. What was for nobody and is for an
+    /// order now is not, nor is what another attempt brought.
+    pub fn is_of(&self, order: Option<&ReferenceNumber>, attempt: Option<&AttemptId>) -> bool {
+        let same_order = match (order, &self.reference_number) {
+            (Some(order), Some(known)) => order.as_str() == known,
             (Some(_), None) => false,
             (None, _) => true,
         };
-        amount == self.notice.word.amount().get() && same_order
+        let same_attempt = match (attempt, &self.attempt) {
+            (Some(attempt), Some(known)) => attempt.as_str() == known,
+            _ => true,
+        };
+        same_order && same_attempt
     }
 
+    /// Whether this is the same news again, by the same id.
+    pub(super) fn is_repeated_by(&self, receipt: &Receipt) -> bool {
+        self.amount == receipt.notice.word.amount()
+            && self.is_of(receipt.reference_number.as_ref(), receipt.attempt.as_ref())
+    }
+}
+
+impl Receipt {
     /// Whether money under an id that was reversed before has no name of its own yet: it pays nothing, however
     /// often it comes and whatever has become of its order.
     pub(super) fn needs_own_name(&self, was_reversed: bool) -> bool {

@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::paying::Known;
 use super::portable::{Cells, Statement, values};
 use super::records::read_reference;
 use super::{Result, Store};
@@ -11,17 +12,17 @@ use crate::domain::{Centimos, EventId, Notice, ReferenceNumber};
 const PART: SignedDuration = SignedDuration::from_hours(1);
 
 impl Store {
-    /// The amount that we have received by this id, and for which order.
-    pub async fn received(
-        &self,
-        notice: &Notice,
-    ) -> Result<Option<(Centimos, Option<ReferenceNumber>)>> {
-        let sql = "select amount_centimos, reference_number from receipts
+    /// What we have received by this id.
+    pub async fn received(&self, notice: &Notice) -> Result<Option<Known>> {
+        let sql = "select amount_centimos, reference_number, attempt_id from receipts
                    where rail = ?1 and rail_payment_id = ?2 and kind = ?3";
         let key = values![&*notice.rail, &*notice.rail_payment_id, notice.word.kind()];
         let read = |cells: &mut Cells| {
-            let amount = Centimos::new(cells.integer()?);
-            Ok((amount, cells.maybe_text()?.as_deref().map(read_reference).transpose()?))
+            Ok(Known {
+                amount: Centimos::new(cells.integer()?),
+                reference_number: cells.maybe_text()?,
+                attempt: cells.maybe_text()?,
+            })
         };
         self.select_one(Statement::new(sql, key), read).await
     }

@@ -6,8 +6,9 @@ use deadpool_postgres::GenericClient;
 
 use super::batch::column;
 use super::{Told, change, many};
-use crate::domain::{AttemptId, ReferenceNumber};
+use crate::domain::{AttemptId, Centimos, ReferenceNumber};
 use crate::store::Receipt;
+use crate::store::paying::Known;
 
 /// Rail, the rail's id and the kind of notice.
 pub(super) type Key = (String, String, String);
@@ -21,14 +22,7 @@ pub(super) struct StoredReceipt {
     pub(super) call_id: String,
     pub(super) outcome: String,
     pub(super) exception: Option<String>,
-    pub(super) amount_centimos: i64,
-    pub(super) reference_number: Option<String>,
-}
-
-impl StoredReceipt {
-    pub(super) fn is_repeated_by(&self, receipt: &Receipt) -> bool {
-        receipt.repeats(self.amount_centimos, self.reference_number.as_deref())
-    }
+    pub(super) known: Known,
 }
 
 /// What is stored under the ids of these, of whatever kind.
@@ -37,7 +31,7 @@ pub(super) async fn stored(
     given: &[&Receipt],
 ) -> Told<HashMap<Key, StoredReceipt>> {
     let sql = "select r.rail, r.rail_payment_id, r.kind, r.call_id, r.outcome, e.kind,
-                   r.amount_centimos, r.reference_number
+                   r.amount_centimos, r.reference_number, r.attempt_id
                from unnest($1::text[], $2::text[]) as t (rail, id)
                join receipts r on r.rail = t.rail and r.rail_payment_id = t.id
                left join exceptions e on e.rail = r.rail
@@ -56,8 +50,11 @@ pub(super) async fn stored(
             call_id: row.get(3),
             outcome: row.get(4),
             exception: row.get(5),
-            amount_centimos: row.get(6),
-            reference_number: row.get(7),
+            known: Known {
+                amount: Centimos::new(row.get(6)),
+                reference_number: row.get(7),
+                attempt: row.get(8),
+            },
         };
         ((row.get(0), row.get(1), row.get(2)), stored)
     };

@@ -17,7 +17,7 @@ use crate::domain::{
     AttemptId, AttemptState, Change, Effect, ExceptionKind, Lane, ReferenceNumber, Status, Step,
     Word,
 };
-use crate::store::paying::{APPLIED, UNSETTLED, free_at_ms};
+use crate::store::paying::{APPLIED, Known, UNSETTLED, free_at_ms};
 use crate::store::records::read_status;
 use crate::store::{
     Committed, Receipt, Received, Reception, Resolved, Result, Stepped, StoreError, Unreceived,
@@ -48,7 +48,8 @@ impl Postgres {
         lock_order(&transaction, &change.reference_number).await?;
         if !receipts::insert(&transaction, &[(receipt, APPLIED)]).await? {
             let known = receipts::stored(&transaction, &[receipt]).await?;
-            if known.get(&key(receipt)).is_some_and(|stored| !stored.is_repeated_by(receipt)) {
+            if known.get(&key(receipt)).is_some_and(|stored| !stored.known.is_repeated_by(receipt))
+            {
                 return Ok(Err(Unreceived::IdReused));
             }
             receipts::count_duplicates(&transaction, &[receipt]).await?;
@@ -208,7 +209,7 @@ impl<'a> Books<'a> {
             if stored.call_id == call_id {
                 return Ok(Ok(receipt.as_stored(&stored.outcome, stored.exception.as_deref())));
             }
-            if !stored.is_repeated_by(receipt) {
+            if !stored.known.is_repeated_by(receipt) {
                 return Ok(Err(Unreceived::IdReused));
             }
             self.duplicates.push(receipt);
@@ -247,8 +248,11 @@ impl<'a> Books<'a> {
             call_id: String::new(),
             outcome: outcome.into(),
             exception: None,
-            amount_centimos: receipt.notice.word.amount().get(),
-            reference_number: receipt.reference_number.as_ref().map(|r| r.as_str().to_owned()),
+            known: Known {
+                amount: receipt.notice.word.amount(),
+                reference_number: receipt.reference_number.as_ref().map(|r| r.as_str().to_owned()),
+                attempt: receipt.attempt.as_ref().map(|id| id.as_str().to_owned()),
+            },
         };
         self.receipts.insert(key(receipt), stored);
         Ok(Ok(received))

@@ -7,8 +7,10 @@ use super::outbox::{insert_event, supersede};
 use super::paying::{free_references, status, withdraw};
 use super::stepping::step;
 use super::{Sqlite, execute, row, rows};
-use crate::domain::{AttemptId, Change, Effect, ExceptionKind, ReferenceNumber, Status, Word};
-use crate::store::paying::UNSETTLED;
+use crate::domain::{
+    AttemptId, Centimos, Change, Effect, ExceptionKind, ReferenceNumber, Status, Word,
+};
+use crate::store::paying::{Known, UNSETTLED};
 use crate::store::{
     Committed, Receipt, Received, Reception, Resolved, Result, Stepped, StoreError, Unreceived,
 };
@@ -102,17 +104,21 @@ fn receive(db: &Connection, receipt: &Receipt) -> Result<Reception> {
     let notice = &receipt.notice;
     let of_this_id = rows(
         db,
-        "select kind, rowid, amount_centimos, reference_number from receipts
+        "select kind, rowid, amount_centimos, reference_number, attempt_id from receipts
          where rail = ?1 and rail_payment_id = ?2",
         [notice.rail.as_str(), &notice.rail_payment_id],
         |row| {
-            let kind: String = row.get(0)?;
-            Ok((kind, row.get::<_, i64>(1)?, row.get(2)?, row.get::<_, Option<String>>(3)?))
+            let known = Known {
+                amount: Centimos::new(row.get(2)?),
+                reference_number: row.get(3)?,
+                attempt: row.get(4)?,
+            };
+            Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, known))
         },
     )?;
     let stored = of_this_id.iter().find(|(kind, ..)| kind == notice.word.kind());
-    if let Some((_, rowid, amount, reference)) = stored {
-        if !receipt.repeats(*amount, reference.as_deref()) {
+    if let Some((_, rowid, known)) = stored {
+        if !known.is_repeated_by(receipt) {
             return Ok(Err(Unreceived::IdReused));
         }
         let sql = "update receipts set duplicates = duplicates + 1 where rowid = ?1";

@@ -17,6 +17,8 @@ on_both_engines! {
     a_reference_that_is_anothers_is_not_shown,
     a_query_answered_with_an_old_payments_id_holds_the_order,
     a_held_attempt_stays_held_when_another_pays_the_order,
+    an_order_paid_twice_under_one_id_is_paid_twice,
+    a_refusal_under_a_used_id_ends_its_attempt,
 }
 
 async fn with_connector(database: TestDatabase) -> (TestPaying, TestConnector) {
@@ -113,4 +115,39 @@ async fn a_held_attempt_stays_held_when_another_pays_the_order(database: TestDat
     assert_eq!(orders::settle(&paying.app, right, "").await.unwrap(), Received::Confirmed);
     let dossier = paying.dossier(&order).await;
     assert_eq!(dossier.attempt(&held.id).unwrap().state, AttemptState::Held);
+}
+
+async fn an_order_paid_twice_under_one_id_is_paid_twice(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let one = paying.pay(&order, &reference(60)).await.attempts.remove(0);
+    let other = paying.pay(&order, &Choice::Code).await.attempts.remove(1);
+    let [one, other] =
+        [one, other].map(|attempt| paid("simulator", "x", About::Attempt(attempt.id), 1_500_000));
+    for (notice, received) in [
+        (&one, Received::Confirmed),
+        (&other, Received::Exception(ExceptionKind::Excess)),
+        (&other, Received::Duplicate),
+        (&one, Received::Duplicate),
+    ] {
+        assert_eq!(orders::settle(&paying.app, notice.clone(), "").await.unwrap(), received);
+    }
+    assert_eq!(paying.exceptions(&order).await, [("excess", 1_500_000)]);
+}
+
+async fn a_refusal_under_a_used_id_ends_its_attempt(database: TestDatabase) {
+    let (paying, _connector) = with_connector(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    for tries in 1..=2 {
+        let attempt = paying.pay(&order, &push("923456789")).await.attempts.pop().unwrap();
+        let refusal = Notice {
+            word: Word::Refused(Reason::PayerRefused),
+            ..paid("acquirer", "no", About::Attempt(attempt.id.clone()), 0)
+        };
+        let received = orders::settle(&paying.app, refusal, "").await.unwrap();
+        assert_eq!(received, Received::Noted);
+        let dossier = paying.dossier(&order).await;
+        assert_eq!(dossier.attempts.len(), tries);
+        assert_eq!(dossier.attempt(&attempt.id).unwrap().state, AttemptState::Rejected);
+    }
 }
