@@ -255,8 +255,7 @@ async fn deliver(app: &App) -> anyhow::Result<()> {
     loop {
         let now = app.clock.now();
         let lanes = app.store.lanes(None, 100).await?;
-        let wants =
-            lanes.into_iter().map(|due| Want { lane: due.lane, most: CLAIM_MAX, due_by: now });
+        let wants = lanes.into_iter().map(|due| Want::due_by(now, due.lane, CLAIM_MAX));
         let lease = LeaseToken::assign(app.random.bytes());
         let claimed = app.store.claim(wants.collect(), &lease).await?;
         if claimed.is_empty() {

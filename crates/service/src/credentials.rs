@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::app::{App, Random};
-use crate::domain::{ApplicationUuid, Author, ClientId, Label, PublishableKey};
+use crate::domain::{ApplicationUuid, Author, ClientId, Label, PublishableKey, after};
 use crate::store::{
     NewApplication, NewPartner, PendingEvent, Rotation, StoreError, WebhookRotation,
 };
@@ -96,7 +96,7 @@ pub async fn rotate_webhook_secret(
     let issued = webhook_secret(&app.random);
     let sealed = app.keys.seal(issued.expose_secret(), app.random.bytes());
     let Rotation { secret, previous_until, at, by } = rotation(app, sealed, takeover.overlap, by)?;
-    let switch_at = at.saturating_add(takeover.switch_after).unwrap_or(at);
+    let switch_at = after(at, takeover.switch_after);
     let rotation = WebhookRotation { secret, switch_at, previous_until, at, by };
     app.store.rotate_webhook_secret(application.as_str(), rotation).await?;
     Ok(issued)
@@ -136,7 +136,7 @@ fn rotation(
         return Err(StoreError::Refused(told.into()));
     }
     let at = app.clock.now();
-    let previous_until = at.saturating_add(overlap).unwrap_or(at);
+    let previous_until = after(at, overlap);
     Ok(Rotation { secret, previous_until, at, by: by.clone() })
 }
 

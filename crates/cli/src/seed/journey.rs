@@ -8,7 +8,7 @@ use svc_service::app::App;
 use svc_service::domain::{
     About, Actor, AdditionalInfo, Author, CancelReason, Centimos, ExternalTransactionId, Kwanza,
     Label, Notice, PayerId, PaymentAttempt, PhoneNumber, Quantity, Reason, ReferenceNumber, Status,
-    Terms, Word,
+    Terms, Word, after,
 };
 use svc_service::orders::{self, Choice, OrderRequest, PayError, Resolution};
 use svc_service::rails::payment_id;
@@ -215,7 +215,7 @@ fn moments(
     begin: Timestamp,
     end: Timestamp,
 ) -> Vec<(Timestamp, usize, Option<&Act>)> {
-    let after = |time: Timestamp, by: SignedDuration| time.saturating_add(by).unwrap_or(end);
+    let after = |time: Timestamp, by: SignedDuration| after(time, by);
     let mut all = Vec::new();
     for (index, story) in stories.iter().enumerate() {
         let begins = after(begin, story.begins);

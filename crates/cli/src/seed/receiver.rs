@@ -16,6 +16,7 @@ use svc_service::app::App;
 use tokio::net::TcpListener;
 
 use super::shops::ILL;
+use svc_service::domain::{after, before};
 
 /// Of this machine alone, and nobody else's habit: what is left over of a seeded month (references that
 /// expire later) is sent to an address where nobody listens.
@@ -106,10 +107,8 @@ fn judge(request: &Request<Incoming>, now: Timestamp, illness: Illness, luck: &L
 
 /// A bad day in the middle of the month, and since this morning.
 pub(super) fn illness(begin: Timestamp, end: Timestamp) -> Illness {
-    let after = |time: Timestamp, hours| {
-        time.saturating_add(SignedDuration::from_hours(hours)).expect("hours are in range")
-    };
+    let after = |time: Timestamp, hours| after(time, SignedDuration::from_hours(hours));
     let from = after(begin, 12 * 24);
-    let again_from = end.saturating_sub(SignedDuration::from_hours(8)).expect("in range");
+    let again_from = before(end, SignedDuration::from_hours(8));
     Illness { from, until: after(from, 9), again_from }
 }

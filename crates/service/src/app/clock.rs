@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use jiff::{SignedDuration, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::domain::before;
+
 /// A machine's clock that moves further than this at once is not believed: somebody set it wrong, and
 /// every order would expire, or every token live again. Steps of time servers are far smaller.
 const LEAP_MAX_MS: i64 = 5 * 60 * 1_000;
@@ -109,7 +111,7 @@ impl Clock {
 
     /// The machine's own time, however far a sandbox was moved: for what belongs to people, not orders.
     pub fn machine_now(&self) -> Timestamp {
-        self.now().saturating_sub(self.ahead()).unwrap_or(Timestamp::MIN)
+        before(self.now(), self.ahead())
     }
 
     pub fn advance(&self, by: SignedDuration) {

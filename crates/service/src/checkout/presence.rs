@@ -14,6 +14,7 @@ use super::payment::payment;
 use super::screen::screen;
 use super::visit::Visit;
 use crate::app::App;
+use crate::domain::after;
 use crate::http::{ApiError, json, origin_of};
 
 /// A look every few seconds is no news.
@@ -53,7 +54,7 @@ pub(super) async fn left(State(app): State<App>, visit: Visit, body: Body) -> Re
     }
     let (reference, nonce) = (&visit.dossier.order.reference_number, &visit.options.nonce);
     let now = app.clock.now();
-    let due = now.saturating_add(ABANDONED_AFTER).unwrap_or(now);
+    let due = after(now, ABANDONED_AFTER);
     match app.store.visit_left(reference, nonce, now, due).await {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
         Err(fault) => ApiError::from(fault).into_response(),

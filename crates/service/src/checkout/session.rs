@@ -6,7 +6,7 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::domain::{PaymentMethod, ReferenceNumber};
+use crate::domain::{PaymentMethod, ReferenceNumber, after};
 use crate::keys::Keys;
 
 const SESSION_LIFE: SignedDuration = SignedDuration::from_mins(15);
@@ -27,7 +27,7 @@ impl Session {
         reference_life_minutes: i64,
         now: Timestamp,
     ) -> Self {
-        let until = now.saturating_add(SESSION_LIFE).unwrap_or(now);
+        let until = after(now, SESSION_LIFE);
         Self { reference, methods, reference_life_minutes, until_s: until.as_second() }
     }
 

@@ -6,11 +6,11 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
 use super::frame::{Refusal, language};
 use crate::app::App;
-use crate::domain::{ApplicationId, ApplicationUuid, Author, Permission, may};
+use crate::domain::{ApplicationId, ApplicationUuid, Author, Permission, after, may};
 use crate::http::{Exchange, Language, Pairs, own_origin, read_form};
 use crate::store::{Application, NewSession, Partner, PartnerState, Person, Scope, StoreError};
 
@@ -201,7 +201,7 @@ pub(super) async fn open_session(
         token_hash: app.keys.hash(&token),
         person: person.id,
         at,
-        expires_at: at.saturating_add(SESSION_LIFE).unwrap_or(Timestamp::MAX),
+        expires_at: after(at, SESSION_LIFE),
     };
     let by = Author { actor: person.actor(), request_id: request_id.to_owned() };
     app.store.open_session(session, &person.login, &by).await?;

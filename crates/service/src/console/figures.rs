@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::app::App;
+use crate::domain::after;
 use crate::store::StoreError;
 
 const PERIOD: Duration = Duration::from_secs(10);
@@ -37,7 +38,7 @@ pub async fn count(app: &App) -> Result<(), StoreError> {
             break;
         }
         app.store.count_hour(hour, now).await?;
-        from = hour.saturating_add(SignedDuration::from_hours(1)).unwrap_or(Timestamp::MAX);
+        from = after(hour, SignedDuration::from_hours(1));
         if now.duration_since(from) >= SETTLES_AFTER {
             app.store.set_figures_counted_to(from).await?;
         }

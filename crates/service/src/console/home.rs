@@ -11,6 +11,7 @@ use super::access::Viewer;
 use super::figures::hour_of;
 use super::frame::{Frame, Refusal, Section, respond};
 use crate::app::App;
+use crate::domain::before;
 use crate::store::{Attention, Figures};
 
 #[derive(Template)]
@@ -49,7 +50,7 @@ pub(super) async fn home(
     };
     let scope = viewer.narrowed(&app);
     let end = hour_of(app.clock.now());
-    let start = end.saturating_sub(SignedDuration::from_hours(hours - 1)).unwrap_or(end);
+    let start = before(end, SignedDuration::from_hours(hours - 1));
     let counted = app.store.figures(&scope, start).await?;
     let frame = Frame::new(&app, &viewer, Section::Home);
     let mut together = Figures::default();

@@ -5,13 +5,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Section, done, respond};
 use crate::app::App;
-use crate::domain::{Author, Login, PartnerId, Permission, Role};
+use crate::domain::{Author, Login, PartnerId, Permission, Role, after};
 use crate::http::own_origin;
 use crate::store::{InvitationKind, NewInvitation, Person, PersonChange, StoreError};
 
@@ -78,7 +78,7 @@ async fn link(
     let &LinkTerms { kind, life, path } = terms;
     let person = app.store.person_by_login(login).await?.ok_or(StoreError::Unknown("the login"))?;
     let token = URL_SAFE_NO_PAD.encode(app.random.bytes::<32>());
-    let expires_at = app.clock.machine_now().saturating_add(life).unwrap_or(Timestamp::MAX);
+    let expires_at = after(app.clock.machine_now(), life);
     let invitation = NewInvitation { token_hash: app.keys.hash(&token), kind, expires_at };
     app.store.invite(&person, invitation, app.clock.now(), by).await?;
     Ok(Invited { login: person.login, path: format!("{path}{token}").into() })

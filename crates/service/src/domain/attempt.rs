@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{ApplicationId, BankReference, Event, PaymentMethod, ReferenceNumber};
+use super::{ApplicationId, BankReference, Event, PaymentMethod, ReferenceNumber, after};
 
 /// The payer has this long to answer a push. The ring of the waiting page has a mark for each second.
 pub const PUSH_WINDOW: SignedDuration = SignedDuration::from_secs(90);
@@ -323,7 +323,7 @@ impl PaymentAttempt {
     pub fn unknown(&self, at: Timestamp) -> Step {
         let polls = if self.state == AttemptState::Unknown { self.polls + 1 } else { 0 };
         let pause = POLL_PAUSES.get(polls as usize).copied().unwrap_or(POLL_PERIOD);
-        let next = at.saturating_add(pause).unwrap_or(at);
+        let next = after(at, pause);
         Step {
             due_at: (polls < POLLS_MAX).then_some(next),
             polls,
@@ -335,6 +335,7 @@ impl PaymentAttempt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::before;
 
     #[test]
     fn ids_have_15_letters_and_digits() {
@@ -359,7 +360,7 @@ mod tests {
     #[test]
     fn an_unknown_attempt_is_asked_about_soon_then_patiently_then_no_more() {
         let started = Timestamp::from_second(1_800_000_000).unwrap();
-        let deadline = started.saturating_add(SignedDuration::from_secs(90)).unwrap();
+        let deadline = after(started, SignedDuration::from_secs(90));
         let mut attempt = PaymentAttempt {
             id: AttemptId::assign([1; 15]),
             application: ApplicationId(1),
@@ -375,7 +376,7 @@ mod tests {
             polls: 0,
         };
         // However long it had been known before.
-        attempt.created_at = started.saturating_sub(SignedDuration::from_hours(48)).unwrap();
+        attempt.created_at = before(started, SignedDuration::from_hours(48));
         let mut asked_at = Vec::new();
         while let Some(due) = attempt.due_at {
             asked_at.push(due.duration_since(started).as_secs());

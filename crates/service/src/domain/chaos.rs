@@ -3,6 +3,8 @@
 use aws_lc_rs::digest;
 use jiff::{SignedDuration, Timestamp};
 
+use super::after;
+
 /// What a merchant asked to be tested with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chaos {
@@ -47,7 +49,7 @@ impl Chaos {
         now: Timestamp,
     ) -> Disturbance {
         let delay = SignedDuration::from_millis(self.delay_ms);
-        let until = created_at.saturating_add(delay).unwrap_or(created_at);
+        let until = after(created_at, delay);
         if now < until {
             return Disturbance::Delayed { until };
         }

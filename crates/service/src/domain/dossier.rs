@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     AttemptId, AttemptState, CancelReason, Order, PaymentAttempt, PaymentMethod, Refusal, Status,
+    after,
 };
 
 /// Tries by one method. A payer who needs more has another problem.
@@ -166,7 +167,7 @@ impl Dossier {
         }
         if let Some(attempt) = self.in_flight() {
             let answered_by = attempt.deadline;
-            let patience = now.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX);
+            let patience = after(now, PATIENCE);
             return Leaving::Wait { until: if now < answered_by { answered_by } else { patience } };
         }
         // A code past its deadline is one whose rail is being asked.
@@ -187,8 +188,7 @@ impl Dossier {
         if self.order.status != Status::Pending {
             return Err(Refusal::AlreadySettled(self.order.status));
         }
-        let later =
-            Deadline::Wait { until: now.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX) };
+        let later = Deadline::Wait { until: after(now, PATIENCE) };
         if self.in_flight().is_some() || self.is_held() {
             return Ok(later);
         }
@@ -200,7 +200,7 @@ impl Dossier {
         }
         // An attempt in flight may have kept it waiting, but the grace is of what was issued.
         let since = self.closing_since.unwrap_or(now).max(awake_since);
-        let until = since.saturating_add(grace).unwrap_or(Timestamp::MAX);
+        let until = after(since, grace);
         if self.issued().next().is_some() && now < until {
             return Ok(Deadline::Close { until });
         }

@@ -11,6 +11,7 @@ mod event;
 mod ids;
 mod luanda;
 mod method;
+mod moment;
 mod money;
 mod notice;
 mod order;
@@ -36,6 +37,7 @@ pub use ids::{
 };
 pub use luanda::{luanda, luanda_midnight};
 pub use method::PaymentMethod;
+pub use moment::{after, before};
 pub use money::{Centimos, Kwanza, MoneyIssue, Quantity};
 pub use notice::{About, Effect, ExceptionKind, Notice, Word, weigh};
 pub use order::{

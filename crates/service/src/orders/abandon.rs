@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::cancel;
 use crate::app::App;
-use crate::domain::{Author, CancelReason, Leaving, ReferenceNumber};
+use crate::domain::{Author, CancelReason, Leaving, ReferenceNumber, after, before};
 use crate::store::StoreError;
 
 /// A page that is hidden is silent, and one whose browser was killed says nothing: after this nobody waits
@@ -21,7 +21,7 @@ pub(super) async fn abandon(
     nonce: &str,
 ) -> Result<(), StoreError> {
     let now = app.clock.now();
-    let after = |from: Timestamp, pause| from.saturating_add(pause).unwrap_or(Timestamp::MAX);
+    let after = |from: Timestamp, pause| after(from, pause);
     let left_at = app.store.visit(reference, nonce).await?.and_then(|visit| visit.left_at);
     if let Some(left_at) = left_at
         && let Some(dossier) = app.store.dossier(reference).await?
@@ -52,6 +52,6 @@ async fn is_open_elsewhere(
     nonce: &str,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let since = now.saturating_sub(HEARD_WITHIN).unwrap_or(now);
+    let since = before(now, HEARD_WITHIN);
     app.store.is_open_elsewhere(reference, nonce, since).await
 }

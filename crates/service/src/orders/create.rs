@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::app::App;
 use crate::domain::{
-    EventId, ExternalTransactionId, Lane, NewOrder, Order, ReferenceNumber, Terms,
+    EventId, ExternalTransactionId, Lane, NewOrder, Order, ReferenceNumber, Terms, after,
 };
 use crate::store::{Application, Created, PendingEvent, StoreError};
 
@@ -66,7 +66,7 @@ fn assign(app: &App, request: &OrderRequest, now: Timestamp) -> NewOrder {
         reference_number: ReferenceNumber::assign(now, app.random.bytes()),
         terms: request.terms.clone(),
         created_at: now,
-        expires_at: now.saturating_add(UNCHOSEN_LIFE).expect("a duration of a day is in range"),
+        expires_at: after(now, UNCHOSEN_LIFE),
         request_id: request.request_id.clone(),
         event: None,
     };

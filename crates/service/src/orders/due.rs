@@ -11,7 +11,7 @@ use super::follow::follow;
 use super::settle;
 use super::withdraw::withdraw;
 use crate::app::App;
-use crate::domain::ReferenceNumber;
+use crate::domain::{ReferenceNumber, after};
 use crate::rails::{ConnectorError, Rail};
 use crate::store::{Due, DueWork, StoreError};
 
@@ -131,7 +131,7 @@ async fn read_queue(
     name: &str,
     due_at: Timestamp,
 ) -> Result<Option<impl Future<Output = Result<(), StoreError>> + use<>>, StoreError> {
-    let next = app.clock.now().saturating_add(QUEUE_PERIOD).unwrap_or(Timestamp::MAX);
+    let next = after(app.clock.now(), QUEUE_PERIOD);
     if !app.store.take_queue(name, due_at, next).await? {
         return Ok(None);
     }

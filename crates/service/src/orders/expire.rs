@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Cancelling, cancel};
 use crate::app::App;
-use crate::domain::{Author, Deadline, Environment, ReferenceNumber};
+use crate::domain::{Author, Deadline, Environment, ReferenceNumber, after};
 use crate::store::StoreError;
 
 /// For money that was paid in time and is on its way.
@@ -55,5 +55,5 @@ async fn expire_after(
 }
 
 fn later(now: Timestamp) -> Timestamp {
-    now.saturating_add(GRACE).unwrap_or(Timestamp::MAX)
+    after(now, GRACE)
 }

@@ -8,7 +8,7 @@ use super::settle;
 use crate::app::App;
 use crate::domain::{
     About, AttemptId, AttemptState, Centimos, Kwanza, Notice, PaymentAttempt, Reason,
-    ReferenceNumber, Step, Word,
+    ReferenceNumber, Step, Word, after,
 };
 use crate::rails::{Line, Outcome, Rail};
 use crate::store::{Received, StoreError};
@@ -28,7 +28,7 @@ pub(super) async fn follow(
     let rail = app.rails.named(&attempt.rail).cloned();
     let line = rail.as_ref().map_or(Line::Quick, |rail| rail.line());
     let away = if let Line::Busy(after) = line { after } else { ASKING };
-    let until = app.clock.now().saturating_add(away).unwrap_or(Timestamp::MAX);
+    let until = after(app.clock.now(), away);
     if !app.store.claim_attempt(id, due_at, until).await? {
         return Ok(None);
     }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
 use super::read_dossier;
 use crate::app::{App, Limited};
 use crate::domain::{
     AttemptId, AttemptState, Author, BankReference, Dossier, EventId, Instrument, Lane, Opening,
     Order, PUSH_WINDOW, PayRefusal, PaymentAttempt, PaymentMethod, PhoneNumber, Reason,
-    ReferenceNumber, Step,
+    ReferenceNumber, Step, after,
 };
 use crate::rails::{Accepted, Answer, Given, How, Rail, Simulator, Start};
 use crate::store::{NewAttempt, PendingEvent, Started, Stepped, StoreError};
@@ -146,7 +146,7 @@ fn prepare(
         }
         Choice::Code => (How::Code, Instrument::Code(None), CODE_LIFE),
     };
-    let after = |time: SignedDuration| now.saturating_add(time).unwrap_or(Timestamp::MAX);
+    let after = |time: SignedDuration| after(now, time);
     let attempt = PaymentAttempt {
         id: AttemptId::assign(app.random.bytes()),
         application: order.application,
@@ -225,7 +225,7 @@ async fn keep(app: &App, mut step: Step) -> Result<Stepped, StoreError> {
 fn live(app: &App, order: &Order, attempt: &PaymentAttempt, accepted: Accepted) -> Step {
     let now = app.clock.now();
     // Whatever a rail writes, no order lives for years.
-    let latest = now.saturating_add(DEADLINE_MAX).unwrap_or(Timestamp::MAX);
+    let latest = after(now, DEADLINE_MAX);
     let deadline = accepted.deadline.unwrap_or(attempt.deadline).min(latest);
     let (to, instrument, due_at) = match accepted.given {
         Given::Push => (AttemptState::AwaitingPayer, attempt.instrument.clone(), Some(deadline)),

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::follow::paid;
 use super::settle;
 use crate::app::App;
-use crate::domain::{AttemptId, Kwanza, PaymentAttempt, ReferenceNumber, Status};
+use crate::domain::{AttemptId, Kwanza, PaymentAttempt, ReferenceNumber, Status, after, before};
 use crate::rails::{Line, Outcome, Rail};
 use crate::store::StoreError;
 
@@ -47,7 +47,7 @@ pub(super) async fn withdraw(
         },
         None => return again(app, id, due_at, TURN).await.map(|()| None),
     };
-    let until = app.clock.now().saturating_add(TELLING).unwrap_or(Timestamp::MAX);
+    let until = after(app.clock.now(), TELLING);
     if !app.store.move_withdrawal(id, due_at, Some(until), Timestamp::MIN).await? {
         return Ok(None);
     }
@@ -86,7 +86,7 @@ async fn tell(
         }
         // While the order is open.
         _ => {
-            let next = app.clock.now().saturating_add(PAUSE).unwrap_or(Timestamp::MAX);
+            let next = after(app.clock.now(), PAUSE);
             let moved = app.store.move_withdrawal(&attempt.id, until, Some(next), Timestamp::MIN);
             moved.await.map(drop)
         }
@@ -105,8 +105,8 @@ async fn again(
     pause: SignedDuration,
 ) -> Result<(), StoreError> {
     let now = app.clock.now();
-    let next = now.saturating_add(pause).unwrap_or(Timestamp::MAX);
-    let since = now.saturating_sub(TOLD_FOR).unwrap_or(Timestamp::MIN);
+    let next = after(now, pause);
+    let since = before(now, TOLD_FOR);
     if app.store.move_withdrawal(id, due_at, Some(next), since).await? {
         return Ok(());
     }

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Accepted, Answer, Capabilities, Given, How, MethodTerms, Outcome, Start};
 use crate::domain::{
     AttemptId, Centimos, Forecast, Kwanza, PUSH_WINDOW, PaymentAttempt, PaymentMethod, Reason,
-    WalletCode, Word,
+    WalletCode, Word, after,
 };
 
 /// A lost notification is found by asking from here on.
@@ -88,7 +88,7 @@ impl Simulator {
                 How::Reference(kept) => Given::Reference(kept.clone()),
                 How::Code => Given::Code(wallet_code(&start.attempt)),
             },
-            deadline: shortened.then(|| start.now.saturating_add(SHORT_LIFE).unwrap_or(start.now)),
+            deadline: shortened.then(|| after(start.now, SHORT_LIFE)),
             forecast: plays.iter().map(|play| play.forecast(start)).collect(),
         })
     }
@@ -193,7 +193,7 @@ impl Play {
         let id = payment_id(&start.attempt);
         let again = matches!(self, Self::PaidAgain { .. });
         Forecast {
-            at: start.now.saturating_add(SignedDuration::from_secs(*after_s)).unwrap_or(start.now),
+            at: after(start.now, SignedDuration::from_secs(*after_s)),
             rail_payment_id: if again { format!("{id}-2") } else { id },
             word,
         }

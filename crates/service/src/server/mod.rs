@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -19,6 +19,7 @@ use crate::webhook::{Dispatcher, SenderError};
 use crate::{audit, checkout, console, ops, orders, partner, rail_notices, sandbox, sdk};
 
 use crate::config::ConfigError;
+use crate::domain::before;
 pub use crate::http::ListenerError;
 
 #[derive(Debug, thiserror::Error)]
@@ -182,7 +183,7 @@ async fn keep_log(app: App) {
         let done = tokio::select! {
             _ = write.tick() => write_log(&app).await,
             _ = forget.tick() => {
-                let before = app.clock.now().saturating_sub(LOG_KEPT).unwrap_or(Timestamp::MIN);
+                let before = before(app.clock.now(), LOG_KEPT);
                 let requests = app.store.forget_requests(before).await;
                 let windows = app.store.forget_visits(before).await;
                 let access = app.store.forget_ended_access(app.clock.machine_now()).await;

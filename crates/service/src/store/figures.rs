@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::looking::Scope;
 use super::portable::{Cells, Statement, Value, values};
 use super::{Engine, Result, Store, engine, time};
-use crate::domain::{ApplicationId, EventId, ReferenceNumber};
+use crate::domain::{ApplicationId, EventId, ReferenceNumber, after};
 
 /// One hour of one application, or of all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl Store {
     pub async fn count_hour(&self, hour: Timestamp, now: Timestamp) -> Result<()> {
         let mut counted = BTreeMap::<i64, Figures>::new();
         for part in 0..PARTS_OF_AN_HOUR {
-            let begin = hour.saturating_add(PART * part).unwrap_or(Timestamp::MAX);
+            let begin = after(hour, PART * part);
             if begin <= now {
                 self.count_part(&mut counted, begin).await?;
             }
@@ -129,7 +129,7 @@ impl Store {
         counted: &mut BTreeMap<i64, Figures>,
         begin: Timestamp,
     ) -> Result<()> {
-        let end = begin.saturating_add(PART).unwrap_or(Timestamp::MAX);
+        let end = after(begin, PART);
         let orders = values![ReferenceNumber::lowest_at(begin), ReferenceNumber::lowest_at(end)];
         let events = values![EventId::lowest_at(begin), EventId::lowest_at(end)];
         self.count(counted, CREATED, &orders, |figures, cells| {

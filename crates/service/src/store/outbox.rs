@@ -71,8 +71,16 @@ impl LeaseToken {
 pub struct Want {
     pub lane: Lane,
     pub most: usize,
+    /// Events due from then on: all of them, unless those before were tried already.
+    pub due_from: Timestamp,
     /// Events due by then; later than now for a merchant that has just come back.
     pub due_by: Timestamp,
+}
+
+impl Want {
+    pub fn due_by(due_by: Timestamp, lane: Lane, most: usize) -> Self {
+        Self { lane, most, due_from: Timestamp::MIN, due_by }
+    }
 }
 
 /// A lane with queued events, and when the first of them is due.
@@ -93,6 +101,8 @@ pub struct Claimed {
     pub attempt: u32,
     /// Failures since it was queued or replayed.
     pub failures: u32,
+    /// Later than now for one that is sent before its time.
+    pub due_at: Timestamp,
     pub queued_at: Timestamp,
     pub created_at: Timestamp,
 }
@@ -376,7 +386,7 @@ impl EventRow {
 
 /// The columns of a claim, in the order every `returning` names them.
 pub(super) const CLAIM_COLUMNS: &str = "id, application_id, origin, body, webhook_url, attempts, \
-     failures, queued_at_ms, created_at_ms";
+     failures, next_attempt_at_ms, queued_at_ms, created_at_ms";
 
 pub(super) struct ClaimRow {
     pub id: String,
@@ -386,6 +396,7 @@ pub(super) struct ClaimRow {
     pub webhook_url: String,
     pub attempts: i64,
     pub failures: i64,
+    pub next_attempt_at_ms: i64,
     pub queued_at_ms: i64,
     pub created_at_ms: i64,
 }
@@ -397,6 +408,7 @@ impl ClaimRow {
             lane: Lane { application: ApplicationId(self.application_id), origin: self.origin },
             attempt: u32::try_from(self.attempts).map_err(corrupt)?,
             failures: u32::try_from(self.failures).map_err(corrupt)?,
+            due_at: time(self.next_attempt_at_ms)?,
             queued_at: time(self.queued_at_ms)?,
             created_at: time(self.created_at_ms)?,
             id: EventId::restore(self.id),

@@ -7,7 +7,7 @@ use super::{Result, StoreError, time};
 use crate::domain::{
     About, ApplicationId, AttemptId, AttemptState, BankReference, CancelReason, Centimos, Dossier,
     Effect, ExceptionKind, Instrument, Notice, Order, PaymentAttempt, PaymentMethod, Reason,
-    ReferenceNumber, Stamp, WalletCode, Word,
+    ReferenceNumber, Stamp, WalletCode, Word, after,
 };
 
 /// An attempt about to be made; its rail is called once this is stored.
@@ -144,7 +144,7 @@ pub(super) const REFERENCE_REST: SignedDuration = SignedDuration::from_hours(180
 
 /// When a reference that dies now may be given out again.
 pub(super) fn free_at_ms(at: Timestamp) -> i64 {
-    at.saturating_add(REFERENCE_REST).unwrap_or(Timestamp::MAX).as_millisecond()
+    after(at, REFERENCE_REST).as_millisecond()
 }
 
 /// Something whose time has come.

@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::portable::{Statement, values};
 use super::{Result, Store};
+use crate::domain::after;
 
 /// Put off for longer than this it was by a clock that was ahead.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_mins(10);
@@ -14,7 +15,7 @@ impl Store {
         let sql = "insert into rail_queues (rail, due_at_ms) values (?1, ?2)
                    on conflict (rail) do update set due_at_ms = excluded.due_at_ms
                    where rail_queues.due_at_ms > ?3";
-        let latest = now.saturating_add(AHEAD_MAX).unwrap_or(Timestamp::MAX);
+        let latest = after(now, AHEAD_MAX);
         self.transact(vec![Statement::new(sql, values![rail, now, latest])]).await
     }
 

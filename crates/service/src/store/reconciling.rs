@@ -6,7 +6,7 @@ use super::paying::Known;
 use super::portable::{Cells, Statement, values};
 use super::records::read_reference;
 use super::{Result, Store};
-use crate::domain::{Centimos, EventId, Notice, ReferenceNumber};
+use crate::domain::{Centimos, EventId, Notice, ReferenceNumber, after};
 
 /// A day of a large merchant is read in parts, each well within the time a statement may take.
 const PART: SignedDuration = SignedDuration::from_hours(1);
@@ -45,7 +45,7 @@ impl Store {
         };
         let (mut at, mut found) = (from, Vec::new());
         while at < until {
-            let end = at.saturating_add(PART).unwrap_or(until).min(until);
+            let end = after(at, PART).min(until);
             let given = values![EventId::lowest_at(at), EventId::lowest_at(end), rail];
             found.extend(self.select(Statement::new(sql, given), read).await?);
             at = end;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::domain::after;
+
 /// Requests under way to one destination at most.
 pub(super) const LIMIT_MAX: u32 = 64;
 /// What a destination nobody knows may hold: one that hangs must not hold more.
@@ -106,7 +108,7 @@ impl Breaker {
             State::Paused { .. } => return,
         };
         let wait = SignedDuration::try_from(pause).expect("seconds fit");
-        let until = now.saturating_add(wait).unwrap_or(Timestamp::MAX);
+        let until = after(now, wait);
         self.state = State::Paused { until, pause };
     }
 

@@ -11,7 +11,7 @@ use super::lanes::Held;
 use super::sender::{Outcome, Sender};
 use super::signature::signature_headers;
 use crate::app::{App, caught};
-use crate::domain::{ApplicationId, Chaos, EventId, Failure, Lane, Retry, next_retry};
+use crate::domain::{ApplicationId, Chaos, EventId, Failure, Lane, Retry, after, next_retry};
 use crate::store::{Claimed, DeliveryAttempt, Verdict};
 
 /// An attempt that is over, and what the store must know of it.
@@ -59,10 +59,10 @@ pub(super) async fn deliver(app: &App, sender: &Sender, held: Held) -> Delivery 
         }
     };
     let follow_up = chaos.filter(|_| outcome.failure.is_none()).map(|chaos| (chaos, event.clone()));
+    let verdict = forced.unwrap_or_else(|| decide(app, &outcome, &event));
     let Claimed { id, lane, attempt: number, failures, queued_at, .. } = event;
     let took = watch.elapsed();
     app.metrics.webhook_attempt(outcome.failure, took);
-    let verdict = forced.unwrap_or_else(|| decide(app, &outcome, failures, queued_at));
     if verdict == Verdict::Exhausted {
         tracing::warn!(event = id.as_str(), "a webhook was tried to the end of its schedule");
     }
@@ -121,18 +121,21 @@ pub(super) async fn signatures(
     signature_headers(app, application, id, body, at).map_err(|fault| fault.to_string())
 }
 
-fn decide(app: &App, outcome: &Outcome, failures: u32, queued_at: Timestamp) -> Verdict {
+fn decide(app: &App, outcome: &Outcome, event: &Claimed) -> Verdict {
     if outcome.failure.is_none() {
         return Verdict::Delivered;
     }
     let now = app.clock.now();
-    let waited = Duration::try_from(now.duration_since(queued_at)).unwrap_or_default();
+    let waited = Duration::try_from(now.duration_since(event.queued_at)).unwrap_or_default();
     let dice = f64::from(u32::from_be_bytes(app.random.bytes())) / f64::from(u32::MAX);
-    match next_retry(failures + 1, waited, outcome.retry_after, dice) {
+    match next_retry(event.failures + 1, waited, outcome.retry_after, dice) {
         Retry::Exhausted => Verdict::Exhausted,
+        // Sent before its time, in vain: it keeps that time. A merchant that has come back is sent each event
+        // once before its time, and not in a circle what it refuses.
+        Retry::After(_) if event.due_at > now => Verdict::RetryAt(event.due_at),
         Retry::After(delay) => {
             let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);
-            Verdict::RetryAt(now.saturating_add(delay).unwrap_or(Timestamp::MAX))
+            Verdict::RetryAt(after(now, delay))
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Walk C: outbox row → claim → sign → POST → decide → record. Nothing here outlives a restart,
 //! because nothing here is more than a copy of the outbox.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -59,8 +58,8 @@ enum Done {
         attempts: Vec<(Lane, DeliveryAttempt)>,
         outcome: Result<Vec<Recorded>, StoreError>,
     },
-    /// Each lane, and whether some were not due yet.
-    Returned(HashMap<Lane, bool>),
+    /// Each by its lane, and when it is due.
+    Returned(Vec<(Lane, Timestamp)>),
 }
 
 impl Dispatcher {
@@ -259,12 +258,8 @@ impl Dispatcher {
         }
         let app = self.app.clone();
         self.tasks.spawn(async move {
-            let mut lanes = HashMap::new();
-            let mut unsent = Vec::with_capacity(returned.len());
-            for Returned { event, lease, lane, early } in returned {
-                *lanes.entry(lane).or_default() |= early;
-                unsent.push((event, lease));
-            }
+            let split = |Returned { event, lease, lane, due_at }| ((event, lease), (lane, due_at));
+            let (unsent, lanes) = returned.into_iter().map(split).unzip();
             // If it cannot be told, the leases run out by themselves.
             let _ = app.store.give_back(unsent).await;
             Done::Returned(lanes)
@@ -319,8 +314,9 @@ impl Dispatcher {
             }
             Done::FollowedUp => {}
             Done::Returned(lanes) => {
-                for (lane, early) in lanes {
-                    self.lanes.given_back(&lane, early);
+                let now = self.app.clock.now();
+                for (lane, due_at) in lanes {
+                    self.lanes.given_back(&lane, due_at, now);
                 }
             }
         }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::breaker::Breaker;
 use super::delivery::Sign;
 use super::sender::EXCHANGE_TIMEOUT;
-use crate::domain::{ApplicationId, EventId, Lane};
+use crate::domain::{ApplicationId, EventId, Lane, after};
 use crate::store::{Claimed, LeaseToken, Want};
 
 /// Requests under way in all: what a node has memory for.
@@ -64,8 +64,6 @@ pub(super) struct Held {
     pub event: Claimed,
     pub lease: LeaseToken,
     claimed_at: Instant,
-    /// It may not be due yet.
-    early: bool,
 }
 
 /// A claimed event that is not sent after all.
@@ -73,7 +71,7 @@ pub(super) struct Returned {
     pub event: EventId,
     pub lease: LeaseToken,
     pub lane: Lane,
-    pub early: bool,
+    pub due_at: Timestamp,
 }
 
 impl Held {
@@ -85,7 +83,8 @@ impl Held {
 
 impl From<Held> for Returned {
     fn from(held: Held) -> Self {
-        Self { event: held.event.id, lease: held.lease, lane: held.event.lane, early: held.early }
+        let Claimed { id, lane, due_at, .. } = held.event;
+        Self { event: id, lease: held.lease, lane, due_at }
     }
 }
 
@@ -98,8 +97,11 @@ struct State {
     place: Place,
     /// Stands in `sendable`.
     sending: bool,
-    /// The merchant has just come back: what waits for it goes now, whenever it was due.
-    catching_up: bool,
+    /// The merchant has just come back: what waits for it goes before its time, each event once. Those due
+    /// before this moment have gone.
+    catching_up: Option<Timestamp>,
+    /// All that is due was claimed; the next claim is for those that are not.
+    ahead_of_time: bool,
     /// Something that had failed before was delivered since it came back.
     advanced: bool,
     /// It stopped answering while that went on; it goes on once it answers.
@@ -125,7 +127,8 @@ impl State {
             waiting: false,
             place: Place::Nowhere,
             sending: false,
-            catching_up: false,
+            catching_up: None,
+            ahead_of_time: false,
             advanced: false,
             interrupted: false,
             ahead: 0,
@@ -142,6 +145,30 @@ impl State {
         let room = ((room + self.ahead) as usize).saturating_sub(self.held.len());
         // In large helpings, unless there is nothing left to send.
         if self.held.is_empty() || room * 2 >= most { room } else { 0 }
+    }
+
+    /// Whether there may be more to claim after this, which gave as much as it asked for (then the last of it
+    /// is due at that moment) or less.
+    fn goes_on(&mut self, want: &Want, full_to: Option<Timestamp>) -> bool {
+        let was_ahead = std::mem::take(&mut self.ahead_of_time);
+        match (self.catching_up, full_to) {
+            (None, full_to) => full_to.is_some(),
+            (Some(_), Some(last)) if was_ahead => {
+                // Others may be due at the same moment: it is gone past once nothing else is left of it.
+                let step = SignedDuration::from_millis(i64::from(last == want.due_from));
+                self.catching_up = Some(after(last, step));
+                true
+            }
+            (Some(_), None) if was_ahead => {
+                self.catching_up = None;
+                false
+            }
+            (Some(_), Some(_)) => true,
+            (Some(_), None) => {
+                self.ahead_of_time = true;
+                true
+            }
+        }
     }
 }
 
@@ -195,8 +222,12 @@ impl Lanes {
                 continue;
             }
             free -= most;
-            let due_by = if state.catching_up { Timestamp::MAX } else { now };
-            wants.push(Want { lane, most, due_by });
+            wants.push(match state.catching_up {
+                Some(due_from) if state.ahead_of_time => {
+                    Want { lane, most, due_from, due_by: Timestamp::MAX }
+                }
+                _ => Want::due_by(now, lane, most),
+            });
         }
         wants
     }
@@ -209,13 +240,15 @@ impl Lanes {
         lease: &LeaseToken,
         claimed_at: Instant,
     ) {
-        let mut counts: HashMap<Lane, usize> = HashMap::new();
+        // Of each lane how many, and when the last of them is due.
+        let mut given: HashMap<Lane, (usize, Timestamp)> = HashMap::new();
         for event in events {
             let lane = event.lane.clone();
-            *counts.entry(lane.clone()).or_default() += 1;
+            let (count, last) = given.entry(lane.clone()).or_insert((0, event.due_at));
+            *count += 1;
+            *last = event.due_at.max(*last);
             let state = self.known.get_mut(&lane).expect("lanes are claimed for while known");
-            let early = state.catching_up;
-            state.held.push_back(Held { event, lease: lease.clone(), claimed_at, early });
+            state.held.push_back(Held { event, lease: lease.clone(), claimed_at });
             self.held += 1;
             self.of_application.entry(lane.application).or_default().held += 1;
             if !std::mem::replace(&mut state.sending, true) {
@@ -224,12 +257,11 @@ impl Lanes {
         }
         for want in wants {
             let Some(state) = self.known.get_mut(&want.lane) else { continue };
-            let full = counts.get(&want.lane) == Some(&want.most);
+            let last = given.get(&want.lane).filter(|(count, _)| *count == want.most);
+            let more = state.goes_on(&want, last.map(|(_, last)| *last));
             // Queued again meanwhile: somebody rang after the claim had looked.
-            let more = full || state.place != Place::Nowhere;
-            state.waiting = more;
-            state.catching_up &= more;
-            if full {
+            state.waiting = more || state.place != Place::Nowhere;
+            if more {
                 self.queue(want.lane);
             }
         }
@@ -241,10 +273,13 @@ impl Lanes {
     }
 
     /// Events of this lane can be claimed again.
-    pub(super) fn given_back(&mut self, lane: &Lane, early: bool) {
+    pub(super) fn given_back(&mut self, lane: &Lane, due_at: Timestamp, now: Timestamp) {
         self.notice(lane.clone());
-        if let Some(state) = self.known.get_mut(lane) {
-            state.catching_up |= early && !state.breaker.is_broken();
+        if let Some(state) = self.known.get_mut(lane)
+            && due_at > now
+            && !state.breaker.is_broken()
+        {
+            state.catching_up = Some(state.catching_up.unwrap_or(due_at).min(due_at));
         }
     }
 
@@ -305,7 +340,8 @@ impl Lanes {
                 let long_broken = state.breaker.is_long_broken();
                 if state.breaker.succeeded() {
                     // Not after every pause: events that are refused each time would bring the next one on.
-                    state.catching_up = long_broken || state.interrupted;
+                    let catches_up = long_broken || state.interrupted;
+                    state.catching_up = catches_up.then_some(Timestamp::MIN);
                     (state.interrupted, state.advanced) = (false, false);
                     state.waiting = true;
                     // The pause is over before its time.
@@ -319,9 +355,9 @@ impl Lanes {
             Sign::Failed => {
                 state.breaker.failed(now);
                 if state.breaker.is_broken() {
-                    let early = state.catching_up || state.held.iter().any(|held| held.early);
+                    let early = state.held.iter().any(|held| held.event.due_at > now);
+                    let early = state.catching_up.take().is_some() || early;
                     state.interrupted |= early && state.advanced;
-                    state.catching_up = false;
                     state.ahead = 0;
                     // They wait for the probe like all others.
                     self.held -= state.held.len();

@@ -136,7 +136,7 @@ fn lane(application: i64) -> Lane {
 }
 
 fn want(application: i64, most: usize, by_ms: i64) -> Want {
-    Want { lane: lane(application), most, due_by: at(by_ms) }
+    Want::due_by(at(by_ms), lane(application), most)
 }
 
 fn attempt(event: &Claimed, lease: &LeaseToken, verdict: Verdict) -> DeliveryAttempt {

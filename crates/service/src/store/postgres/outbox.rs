@@ -77,12 +77,13 @@ impl Postgres {
             .prepare_cached(&format!(
                 "with due as materialized (
                      select picked.id
-                     from unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[])
-                         as want (application, origin, due_by_ms, most)
+                     from unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])
+                         as want (application, origin, due_from_ms, due_by_ms, most)
                      cross join lateral (
                          select o.id from outbox o
                          where o.state = 'queued' and o.application_id = want.application
-                             and o.origin = want.origin and o.next_attempt_at_ms <= want.due_by_ms
+                             and o.origin = want.origin
+                             and o.next_attempt_at_ms between want.due_from_ms and want.due_by_ms
                              and (o.lease_until_ms is null or not o.lease_until_ms {in_force})
                              and (o.status = 'PEN' or not exists (
                                  select 1 from outbox older
@@ -106,6 +107,7 @@ impl Postgres {
                     &lease.as_str(),
                     &column(&wants, |want| want.lane.application.0),
                     &column(&wants, |want| want.lane.origin.as_str()),
+                    &column(&wants, |want| want.due_from.as_millisecond()),
                     &column(&wants, |want| want.due_by.as_millisecond()),
                     &column(&wants, |want| as_limit(want.most)),
                 ],
@@ -435,8 +437,9 @@ fn claim_row(row: &Row) -> ClaimRow {
         webhook_url: row.get(4),
         attempts: row.get(5),
         failures: row.get(6),
-        queued_at_ms: row.get(7),
-        created_at_ms: row.get(8),
+        next_attempt_at_ms: row.get(7),
+        queued_at_ms: row.get(8),
+        created_at_ms: row.get(9),
     }
 }
 

@@ -177,17 +177,18 @@ fn claim(db: &Connection, want: &Want, lease: &LeaseToken, into: &mut Vec<Claime
     let due = format!(
         "select rowid, {CLAIM_COLUMNS} from outbox due
          where state = 'queued' and application_id = ?1 and origin = ?2
-             and next_attempt_at_ms <= ?3
+             and next_attempt_at_ms between ?3 and ?4
              and (lease_until_ms is null or not lease_until_ms {in_force})
              and (status = 'PEN' or not exists (
                  select 1 from outbox older
                  where older.reference_number = due.reference_number
                      and older.status = 'PEN' and older.lease_until_ms {in_force}))
-         order by next_attempt_at_ms limit ?4"
+         order by next_attempt_at_ms limit ?5"
     );
     let given = params![
         want.lane.application.0,
         want.lane.origin,
+        want.due_from.as_millisecond(),
         want.due_by.as_millisecond(),
         as_limit(want.most),
     ];
@@ -200,8 +201,9 @@ fn claim(db: &Connection, want: &Want, lease: &LeaseToken, into: &mut Vec<Claime
             webhook_url: row.get(5)?,
             attempts: row.get::<_, i64>(6)? + 1,
             failures: row.get(7)?,
-            queued_at_ms: row.get(8)?,
-            created_at_ms: row.get(9)?,
+            next_attempt_at_ms: row.get(8)?,
+            queued_at_ms: row.get(9)?,
+            created_at_ms: row.get(10)?,
         };
         Ok((row.get::<_, i64>(0)?, claim))
     };

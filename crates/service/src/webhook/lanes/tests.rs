@@ -18,6 +18,7 @@ fn event(number: u8) -> Claimed {
         webhook_url: "https://a.ao/".into(),
         attempt: 1,
         failures: 0,
+        due_at: at(0),
         queued_at: at(0),
         created_at: at(0),
     }
@@ -66,7 +67,7 @@ fn events_that_are_always_refused_are_not_sent_before_their_time_again_and_again
         assert_eq!(turn(lanes, now, instant), 1, "one probe");
         lanes.ended(&lane(), sign, 1, now);
     };
-    let early = |lanes: &Lanes| lanes.known[&lane()].catching_up;
+    let early = |lanes: &Lanes| lanes.known[&lane()].catching_up.is_some();
     // A merchant that was away for a while: whatever waits goes once it is back.
     refuse_until_paused(&mut lanes, 1, at(0));
     for (now, sign) in [(1_000, Sign::Failed), (3_000, Sign::Failed), (7_000, Sign::Taken)] {
@@ -166,6 +167,9 @@ fn failures_with_long_times_between_them_are_not_forgotten() {
     let now = at(3_600_000);
     assert_eq!(turn(&mut lanes, now, instant), 1, "one probe");
     lanes.ended(&lane(), Sign::Taken, 1, now);
+    let due = lanes.wants(now);
+    assert_eq!(due[0].due_by, now);
+    lanes.claimed(due, Vec::new(), &LeaseToken::assign([0; 16]), instant);
     assert_eq!(lanes.wants(now)[0].due_by, Timestamp::MAX, "it is back, whatever waits goes now");
 }
 
@@ -202,13 +206,16 @@ fn what_was_claimed_early_and_given_back_goes_early_again() {
     let late = instant + HELD_TIME_MAX * 2;
     lanes.sends(now, late);
     let returned = lanes.take_returned();
-    assert!(!returned.is_empty() && returned.iter().all(|held| held.early));
+    assert!(!returned.is_empty());
     assert!(lanes.wants(now).is_empty(), "not before they can be claimed");
-    lanes.given_back(&lane(), true);
+    returned.iter().for_each(|held| lanes.given_back(&lane(), held.due_at, now));
     while lanes.in_flight() > 0 {
         lanes.ended(&lane(), Sign::Taken, 2, now);
     }
-    assert_eq!(lanes.wants(now)[0].due_by, Timestamp::MAX);
+    let due = lanes.wants(now);
+    lanes.claimed(due, Vec::new(), &LeaseToken::assign([0; 16]), instant);
+    let wanted = &lanes.wants(now)[0];
+    assert_eq!((wanted.due_from, wanted.due_by), (returned[0].due_at, Timestamp::MAX));
 }
 
 /// Its probe is taken; of what waits, more is claimed than it may be sent, and then there is no more.
@@ -216,8 +223,11 @@ fn one_that_is_back(lanes: &mut Lanes, now: Timestamp, instant: Instant) {
     lanes.notice(lane());
     assert_eq!(turn(lanes, now, instant), 1, "one probe");
     lanes.ended(&lane(), Sign::Taken, 1, now);
+    let due = lanes.wants(now);
+    lanes.claimed(due, Vec::new(), &LeaseToken::assign([0; 16]), instant);
     let wants = lanes.wants(now);
-    let fewer = (1..wants[0].most as u8).map(event).collect();
+    let later = |number| Claimed { due_at: at(3_600_000 + i64::from(number)), ..event(number) };
+    let fewer = (1..wants[0].most as u8).map(later).collect();
     lanes.claimed(wants, fewer, &LeaseToken::assign([0; 16]), instant);
     assert_eq!(lanes.sends(now, instant).len(), 2);
     assert!(lanes.wants(now).is_empty());
@@ -240,4 +250,36 @@ fn what_is_refused_again_and_again_neither_pauses_a_merchant_nor_keeps_it_paused
     assert_eq!(turn(&mut lanes, at(1_000), instant), 1);
     lanes.ended(&lane(), Sign::Taken, 1, at(1_000));
     assert_eq!(lanes.broken(), 0);
+}
+
+#[test]
+fn what_is_refused_before_its_time_does_not_go_in_a_circle() {
+    const EVENTS: usize = 200;
+    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    for (number, now) in [0, 0, 0, 0, 0, 1_000, 3_000].into_iter().enumerate() {
+        one(&mut lanes, number as u8, Sign::Failed, at(now), instant);
+    }
+    let now = at(7_000);
+    one(&mut lanes, 0, Sign::Taken, now, instant);
+    // A store of events that are due later, some at the same moment, and keep that time.
+    let due_at = |number: usize| at(3_600_000 + number as i64 / 3);
+    let mut sent = [0; EVENTS];
+    loop {
+        let wants = lanes.wants(now);
+        let Some(want) = wants.first() else { break };
+        let given: Vec<_> = (0..EVENTS)
+            .filter(|number| (want.due_from..=want.due_by).contains(&due_at(*number)))
+            .take(want.most)
+            .collect();
+        given.iter().for_each(|number| sent[*number] += 1);
+        let events = given.iter().map(|n| Claimed { due_at: due_at(*n), ..event(*n as u8) });
+        lanes.claimed(wants, events.collect(), &LeaseToken::assign([0; 16]), instant);
+        while !lanes.sends(now, instant).is_empty() {
+            while lanes.in_flight() > 0 {
+                lanes.ended(&lane(), Sign::Nothing, 9, now);
+            }
+        }
+    }
+    assert!(sent.iter().all(|count| (1..=2).contains(count)), "{sent:?}");
+    assert!(lanes.known[&lane()].catching_up.is_none());
 }

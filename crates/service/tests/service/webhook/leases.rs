@@ -150,7 +150,7 @@ async fn a_claim_that_nobody_records_is_taken_over(database: TestDatabase) {
     let shop = delivery.shop(&receiver.url()).await;
     let order = delivery.paid_order(&shop, "order_1").await;
     let lane = Lane::of(shop.application, &shop.webhook_url);
-    let want = Want { lane, most: 10, due_by: delivery.app.clock.now() };
+    let want = Want::due_by(delivery.app.clock.now(), lane, 10);
     let dead = delivery.lease();
     let claimed = delivery.app.store.claim(vec![want], &dead).await.unwrap().remove(0);
     delivery.drain().await;

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hyper::Response;
+use jiff::Timestamp;
 use svc_service::domain::{Author, Order, RETRY_HORIZON, Retry, next_retry};
 use svc_service::store::{EventFilter, EventState, FeedPage};
 
@@ -16,6 +17,7 @@ on_both_engines! {
     a_merchant_that_is_down_gets_few_requests_and_the_others_all_of_theirs,
     a_merchant_that_is_back_gets_everything_after_the_next_probe,
     a_merchant_that_is_back_is_sent_more_and_more_and_not_all_at_once,
+    what_a_merchant_that_is_back_refuses_is_not_sent_in_a_circle,
     one_order_that_always_fails_does_not_hold_up_the_others,
     one_order_that_always_fails_does_not_end_the_catching_up,
 }
@@ -231,6 +233,49 @@ fn counts(receiver: &Receiver) -> HashMap<String, usize> {
         *counts.entry(request.order()).or_default() += 1;
     }
     counts
+}
+
+async fn due_times(delivery: &TestDelivery) -> HashMap<String, Timestamp> {
+    let filter = EventFilter { state: Some(EventState::Queued), ..EventFilter::default() };
+    let events = delivery.app.store.events(filter, usize::MAX).await.unwrap();
+    events.into_iter().map(|e| (e.id.as_str().to_owned(), e.next_attempt_at)).collect()
+}
+
+async fn what_a_merchant_that_is_back_refuses_is_not_sent_in_a_circle(database: TestDatabase) {
+    const ORDERS: usize = 60;
+    // It is down; then it takes one event, and refuses all others.
+    let (is_up, takes_one) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(true));
+    let up = Arc::clone(&is_up);
+    let receiver = Receiver::start(move |_| {
+        let status = match up.load(Ordering::SeqCst) {
+            false => 500,
+            true if takes_one.swap(false, Ordering::SeqCst) => 200,
+            true => 422,
+        };
+        Response::builder().status(status).body("".into()).unwrap()
+    })
+    .await;
+    let mut delivery = TestDelivery::start(database).await;
+    let shop = delivery.shop(&receiver.url()).await;
+    paid_orders(&delivery, &shop, ORDERS).await;
+    delivery.drain().await;
+    let failed_for_a_day = delivery.app.clock.now().as_millisecond() + 86_400_000;
+    while delivery.app.clock.now().as_millisecond() < failed_for_a_day {
+        assert!(delivery.step().await);
+    }
+    let before = due_times(&delivery).await;
+    let failed = receiver.requests().len();
+    is_up.store(true, Ordering::SeqCst);
+    assert!(patiently(delivery.step()).await);
+    let sent = receiver.requests().len() - failed;
+    assert!((ORDERS..ORDERS + ORDERS / 2).contains(&sent), "{sent} requests");
+    // Those that were not due keep the time at which they are.
+    let now = delivery.app.clock.now();
+    let after = due_times(&delivery).await;
+    assert_eq!(after.len(), ORDERS - 1);
+    let kept =
+        after.iter().filter(|(id, due_at)| before[*id] == **due_at && **due_at > now).count();
+    assert!(kept >= ORDERS / 2, "{kept} kept their time");
 }
 
 async fn one_order_that_always_fails_does_not_hold_up_the_others(database: TestDatabase) {
