@@ -257,7 +257,7 @@ async fn deliver(app: &App) -> anyhow::Result<()> {
         let lanes = app.store.lanes(None, 100).await?;
         let wants = lanes.into_iter().map(|due| Want::due_by(now, due.lane, CLAIM_MAX));
         let lease = LeaseToken::assign(app.random.bytes());
-        let claimed = app.store.claim(wants.collect(), &lease).await?;
+        let claimed = app.store.claim(wants.collect(), &lease, app.clock.steady()).await?;
         if claimed.is_empty() {
             return Ok(());
         }

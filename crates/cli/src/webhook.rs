@@ -291,7 +291,15 @@ impl Which {
             }
         };
         let (since, until) = self.created.moments(store).await?;
-        Ok(EventFilter { id: None, application, reference_number, state: self.state, since, until })
+        let state = self.state;
+        Ok(EventFilter {
+            application,
+            reference_number,
+            state,
+            since,
+            until,
+            ..EventFilter::default()
+        })
     }
 }
 

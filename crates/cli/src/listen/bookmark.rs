@@ -17,7 +17,7 @@ pub(super) struct Bookmark {
 
 #[derive(Default, Serialize, Deserialize)]
 struct Kept {
-    /// Somebody has listened with it: what comes after it is news.
+    /// Somebody has listened with it: what comes after it is news. Before that, older events are passed over.
     #[serde(default)]
     begun: bool,
     cursor: Option<String>,
@@ -38,7 +38,7 @@ impl Bookmark {
             }
         };
         let kept: Kept = kept.unwrap_or_default();
-        let is_new = !kept.begun && kept.cursor.is_none();
+        let is_new = !kept.begun;
         // We may have ended in the middle of a reading, whose earlier pages will come again.
         let bookmark = Self { path, reading: kept.forwarded.clone(), kept, is_new };
         // Before anything is forwarded: whoever cannot remember would forward it all again.

@@ -1,11 +1,12 @@
 //! The only place that asks what time it is.
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::domain::before;
+use crate::domain::{Steady, before};
 
 /// A machine's clock that moves further than this at once is not believed: somebody set it wrong, and
 /// every order would expire, or every token live again. Steps of time servers are far smaller.
@@ -38,7 +39,7 @@ struct Machine {
 
 impl Machine {
     fn new() -> Self {
-        let lead_ms = AtomicI64::new(wall_ms() - steady_ms());
+        let lead_ms = AtomicI64::new(wall_ms() - steady().as_millisecond());
         Self { lead_ms, leapt_ms: AtomicI64::new(0), told_ms: AtomicI64::new(i64::MIN) }
     }
 
@@ -69,14 +70,13 @@ fn wall_ms() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
-/// Since some moment, also while the machine sleeps.
-fn steady_ms() -> i64 {
+fn steady() -> Steady {
     #[cfg(target_os = "linux")]
     const STEADY: ClockId = ClockId::Boottime;
     #[cfg(not(target_os = "linux"))]
     const STEADY: ClockId = ClockId::Monotonic;
     let now = clock_gettime(STEADY);
-    now.tv_sec * 1_000 + now.tv_nsec / 1_000_000
+    Steady::since_boot(Duration::try_from(now).expect("a machine's clock begins at 0"))
 }
 
 impl Clock {
@@ -93,7 +93,7 @@ impl Clock {
         // Whole milliseconds, as stored: a time read back equals the time that was written.
         let base = match &self.base {
             Base::Standing(at) => at.as_millisecond(),
-            Base::Machine(machine) => machine.now_ms(wall_ms(), steady_ms()),
+            Base::Machine(machine) => machine.now_ms(wall_ms(), steady().as_millisecond()),
         };
         let ahead = self.ahead_ms.load(Ordering::Acquire);
         Timestamp::from_millisecond(base.saturating_add(ahead)).unwrap_or(Timestamp::MAX)
@@ -127,6 +127,11 @@ impl Clock {
 
     pub fn ahead(&self) -> SignedDuration {
         SignedDuration::from_millis(self.ahead_ms.load(Ordering::Acquire))
+    }
+
+    /// For what must not go on after a time, also if the machine sleeps or its clock is set meanwhile.
+    pub fn steady(&self) -> Steady {
+        steady()
     }
 
     /// For how long something took or how long ago it was. What is due by the service's time asks `now`.

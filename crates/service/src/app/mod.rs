@@ -36,6 +36,7 @@ use crate::keys::{KEY_BYTES, KeyError, Keys, master_key_from};
 use crate::rails::{Rails, RailsError};
 use crate::store::{Database, Options, Store, StoreError};
 use secrecy::ExposeSecret;
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 #[derive(Clone)]
@@ -56,6 +57,8 @@ pub struct Tools {
     pub random: Random,
     /// Held while a sandbox moves its clock.
     pub travel: tokio::sync::Mutex<()>,
+    /// Held by whoever sends again all that failed: one at a time.
+    pub recovering: Arc<Semaphore>,
     pub directory: DirectoryCache,
     pub tokens: TokenCache,
     pub signers: Signers,
@@ -130,6 +133,7 @@ impl App {
             outbox_bell: OutboxBell::default(),
             random,
             travel: tokio::sync::Mutex::new(()),
+            recovering: Arc::new(Semaphore::new(1)),
             directory,
             tokens: TokenCache::default(),
             signers: Signers::default(),

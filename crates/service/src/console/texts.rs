@@ -303,6 +303,7 @@ texts! {
     done_resent: "Na fila outra vez; sai já.", "Queued again; it leaves now.", "De nouveau en file ; il part maintenant.";
     done_not_resent: "Não foi enviado: um evento mais novo da mesma encomenda tomou o seu lugar.", "Not sent: a newer event of the same order took its place.", "Pas envoyé : un événement plus récent de la même commande a pris sa place.";
     done_recovering: "Está em curso: são muitos, e continua mesmo que saia desta página.", "Under way: there are many, and it goes on even if you leave this page.", "En cours : il y en a beaucoup, et cela continue même si vous quittez cette page.";
+    done_recovery_waits: "Já está em curso outro envio destes, e por isso nada foi enviado de novo. Tente dentro de um minuto.", "Another sending of this kind is under way, so nothing was sent again. Try again in a minute.", "Un autre renvoi de ce genre est en cours : rien n'a été renvoyé. Réessayez dans une minute.";
     done_recovered: "Tudo o que falhou sai de novo.", "All that failed goes out again.", "Tout ce qui a échoué repart.";
     done_resolved: "Resolvido.", "Resolved.", "Résolu.";
     done_revoked: "O segredo anterior já não vale.", "The previous secret no longer works.", "Le secret précédent ne vaut plus.";
@@ -442,6 +443,7 @@ impl Texts {
             "not_resent" => self.done_not_resent,
             "recovered" => self.done_recovered,
             "recovering" => self.done_recovering,
+            "recovery_waits" => self.done_recovery_waits,
             "resolved" => self.done_resolved,
             "revoked" => self.done_revoked,
             "changed" => self.done_changed,

@@ -1,28 +1,26 @@
 //! Webhooks: every delivery with what was sent and answered, and sending again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use jiff::{SignedDuration, Timestamp};
-use tokio::sync::Semaphore;
+use jiff::SignedDuration;
 
 use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Section, done, respond};
 use super::links::{Link, PAGE_ROWS};
 use super::orders::applications;
 use crate::app::App;
-use crate::domain::{ApplicationId, EventId, Permission};
+use crate::domain::{ApplicationId, EventId, Permission, before};
 use crate::store::{EventFilter, EventKind, EventLine, EventRecord, EventState, Scope};
 use crate::webhook::signature_headers;
 
 const DESTINATIONS_MAX: usize = 50;
 /// Events whose attempts tell how a destination is.
 const RECENT_EVENTS: usize = 200;
-/// One at a time, per node.
-static RECOVERING: Semaphore = Semaphore::const_new(1);
 /// Who recovers a great many is told that it goes on.
 const ANSWER_AFTER: Duration = Duration::from_secs(5);
 
@@ -295,8 +293,7 @@ pub(super) async fn recover(
     if !(1..=HOURS_MAX).contains(&hours) {
         return Err(Refusal::BadForm);
     }
-    let since = app.clock.now().saturating_sub(SignedDuration::from_hours(hours));
-    let since = since.unwrap_or(Timestamp::UNIX_EPOCH);
+    let since = before(app.clock.now(), SignedDuration::from_hours(hours));
     let application = viewer.asked("application");
     let applications = match &viewer.scope {
         // A name that is nobody's does not mean everybody.
@@ -307,8 +304,8 @@ pub(super) async fn recover(
         Scope::Applications(own) => own.iter().copied().map(Some).collect(),
     };
     let page = Link::to("/console/webhooks").with("application", application).text();
-    let Ok(turn) = RECOVERING.try_acquire() else {
-        return Ok(done(&page, "recovering"));
+    let Ok(turn) = Arc::clone(&app.recovering).try_acquire_owned() else {
+        return Ok(done(&page, "recovery_waits"));
     };
     // On its own: with a million of them it outlives the request.
     let recovering = tokio::spawn(async move {
@@ -319,6 +316,7 @@ pub(super) async fn recover(
                 let filter = EventFilter {
                     application,
                     state: Some(state),
+                    failed: true,
                     since: Some(since),
                     ..Default::default()
                 };

@@ -37,7 +37,7 @@ pub use ids::{
 };
 pub use luanda::{luanda, luanda_midnight};
 pub use method::PaymentMethod;
-pub use moment::{after, before};
+pub use moment::{Steady, after, before};
 pub use money::{Centimos, Kwanza, MoneyIssue, Quantity};
 pub use notice::{About, Effect, ExceptionKind, Notice, Word, weigh};
 pub use order::{

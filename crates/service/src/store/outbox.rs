@@ -7,14 +7,14 @@ use jiff::Timestamp;
 use super::audit::audited;
 use super::portable::Statement;
 use super::{Engine, Result, Store, StoreError, engine, time};
-use crate::domain::{ApplicationId, Author, EventId, Lane, ReferenceNumber, Status};
+use crate::domain::{ApplicationId, Author, EventId, Lane, ReferenceNumber, Status, Steady};
 
 /// How long a claim keeps other dispatchers away: longer than an attempt and its record may take,
 /// short enough that a dead node's events move on within ten seconds.
 pub const LEASE_MS: i64 = 9_000;
 
-/// Whether a lease is in force at a moment of its database. One that would last for longer than any does is of a
-/// clock that was set back since, and of nobody.
+/// Whether a lease is in force at a moment of its clock. One that would last for longer than any does is of before
+/// that clock was set back or began anew, and of nobody.
 pub(super) fn in_force(now_ms: &str) -> String {
     format!("between {now_ms} and {now_ms} + 2 * {LEASE_MS}")
 }
@@ -191,6 +191,8 @@ pub struct EventFilter {
     pub application: Option<ApplicationId>,
     pub reference_number: Option<ReferenceNumber>,
     pub state: Option<EventState>,
+    /// Only those that have failed since they were queued.
+    pub failed: bool,
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
 }
@@ -203,6 +205,13 @@ pub struct FeedPage {
     pub limit: usize,
     /// Leave out what was delivered or superseded.
     pub undelivered: bool,
+}
+
+impl FeedPage {
+    /// The events among which it looks.
+    pub(super) fn all(&self) -> EventFilter {
+        EventFilter { application: Some(self.application), ..EventFilter::default() }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -221,6 +230,13 @@ pub struct Feed {
 pub(super) struct Stretch {
     pub last_id: Option<String>,
     pub rows: i64,
+}
+
+impl Stretch {
+    /// Where the next one begins, if there is one.
+    pub(super) fn goes_on_after(self) -> Option<String> {
+        self.last_id.filter(|_| self.rows == SCANNED_MAX)
+    }
 }
 
 impl Feed {
@@ -247,9 +263,18 @@ impl Store {
         engine!(self.lanes(after, limit))
     }
 
-    /// Takes events for sending: due, nobody's, and with no older event of their order under way.
-    pub async fn claim(&self, wants: Vec<Want>, lease: &LeaseToken) -> Result<Vec<Claimed>> {
-        engine!(self.claim(wants, lease))
+    /// Takes events for sending: due, nobody's, and with no older event of their order under way. Leases run on
+    /// a time that is the same for all who claim: of this machine on SQLite, of the server on PostgreSQL.
+    pub async fn claim(
+        &self,
+        wants: Vec<Want>,
+        lease: &LeaseToken,
+        now: Steady,
+    ) -> Result<Vec<Claimed>> {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.claim(wants, lease, now).await,
+            Engine::Postgres(postgres) => postgres.claim(wants, lease).await,
+        }
     }
 
     /// Notes attempts and, where the lease still holds, moves the events on.
@@ -286,11 +311,10 @@ impl Store {
         let mut after = String::new();
         loop {
             let slice = engine!(self.replay(filter.clone(), after, at, note.clone()))?;
-            replayed += slice.len() as u64;
-            let is_full = slice.len() == REPLAYED_AT_ONCE;
-            match slice.into_iter().max() {
-                Some(last) if is_full => after = last,
-                _ => return Ok(replayed),
+            replayed += slice.replayed;
+            match slice.goes_on_after {
+                Some(last) => after = last,
+                None => return Ok(replayed),
             }
         }
     }
@@ -301,8 +325,12 @@ impl Store {
     }
 }
 
-/// Events replayed in one transaction: a million of them hold up nobody.
-pub(super) const REPLAYED_AT_ONCE: usize = 2_000;
+/// Of a replay, what one transaction did: it looks at no more than a stretch of events, so that a million of
+/// them hold up nobody.
+pub(super) struct ReplaySlice {
+    pub replayed: u64,
+    pub goes_on_after: Option<String>,
+}
 
 /// Who replays what, for the history.
 #[derive(Clone, Debug)]
@@ -312,7 +340,7 @@ pub(super) struct ReplayNote {
 }
 
 impl ReplayNote {
-    pub(super) fn row(&self, at: Timestamp, count: usize) -> Statement {
+    pub(super) fn row(&self, at: Timestamp, count: u64) -> Statement {
         let told = format!("{count} events");
         audited(at, &self.by, "webhook.replay", &self.subject, None, &told)
     }
@@ -335,7 +363,15 @@ impl EventFilter {
                 false => format!(" and {parameter} is null"),
             };
         }
+        if self.failed {
+            condition += " and failures > 0";
+        }
         condition
+    }
+
+    /// It names so few that they need not be looked at in stretches.
+    pub(super) fn is_narrow(&self) -> bool {
+        self.id.is_some() || self.reference_number.is_some()
     }
 
     /// Event ids begin with their time, so a range of times is a range of ids.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::delivery::signatures;
-use super::sender::{EXCHANGE_TIMEOUT, Outcome, Sender};
+use super::sender::{EXCHANGE_TIMEOUT, Outcome, Sender, Times};
 use crate::app::App;
 use crate::domain::{
     ApplicationId, Chaos, Disturbance, Environment, EventId, Failure, ReferenceNumber,
@@ -58,7 +58,8 @@ async fn send(app: &App, sender: &Sender, event: &Claimed, id: &EventId, body: &
     let at = app.clock.now();
     if let Ok(headers) = signatures(app, event.lane.application, id, body, at).await {
         // Whatever comes of it: it was never promised.
-        let times = (at, (app.clock.stopwatch() + EXCHANGE_TIMEOUT).into());
+        let until = app.clock.steady().after(EXCHANGE_TIMEOUT);
+        let times = Times { clock: &app.clock, at, until };
         sender.post(&event.webhook_url, event.attempt, headers, body.to_vec(), times).await;
     }
 }

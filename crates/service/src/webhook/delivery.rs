@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use hyper::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
-use tokio::time::Instant;
 
 use super::chaos;
 use super::lanes::Held;
-use super::sender::{Outcome, Sender};
+use super::sender::{Outcome, Sender, Times};
 use super::signature::signature_headers;
 use crate::app::{App, caught};
-use crate::domain::{ApplicationId, Chaos, EventId, Failure, Lane, Retry, after, next_retry};
+use crate::domain::{
+    ApplicationId, Chaos, EventId, Failure, Lane, Retry, Steady, after, next_retry,
+};
 use crate::store::{Claimed, DeliveryAttempt, Verdict};
 
 /// An attempt that is over, and what the store must know of it.
@@ -33,7 +34,7 @@ pub(super) enum Sign {
 }
 
 pub(super) async fn deliver(app: &App, sender: &Sender, held: Held) -> Delivery {
-    let until = held.until().into();
+    let until = held.until();
     let Held { mut event, lease, .. } = held;
     let at = app.clock.now();
     if event.attempt == 1 {
@@ -53,7 +54,7 @@ pub(super) async fn deliver(app: &App, sender: &Sender, held: Held) -> Delivery 
                 None => std::mem::take(&mut event.body),
             };
             // Whatever one merchant's answer does to us, the others' webhooks go on.
-            let outcome = caught(attempt(app, sender, &event, body, (at, until))).await;
+            let outcome = caught(attempt(app, sender, &event, body, at, until)).await;
             let broken = |_| Outcome::failed(Failure::Broken, "the service failed; see its log");
             (outcome.unwrap_or_else(broken), None)
         }
@@ -97,11 +98,15 @@ async fn attempt(
     sender: &Sender,
     event: &Claimed,
     body: Vec<u8>,
-    (at, until): (Timestamp, Instant),
+    at: Timestamp,
+    until: Steady,
 ) -> Outcome {
     let Claimed { id, lane, webhook_url, attempt: number, .. } = event;
     match signatures(app, lane.application, id, &body, at).await {
-        Ok(headers) => sender.post(webhook_url, *number, headers, body, (at, until)).await,
+        Ok(headers) => {
+            let times = Times { clock: &app.clock, at, until };
+            sender.post(webhook_url, *number, headers, body, times).await
+        }
         Err(why) => Outcome::failed(Failure::Unsigned, why),
     }
 }

@@ -2,7 +2,7 @@
 //! because nothing here is more than a copy of the outbox.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::task::{JoinError, JoinSet};
@@ -12,7 +12,7 @@ use super::delivery::{Delivery, deliver};
 use super::lanes::{Lanes, Returned};
 use super::sender::{Sender, SenderError};
 use crate::app::App;
-use crate::domain::Lane;
+use crate::domain::{Lane, Steady};
 use crate::store::{Claimed, DeliveryAttempt, LaneDue, LeaseToken, Recorded, StoreError, Want};
 
 /// How often the outbox is looked through for events nobody rang for: retries that fell due,
@@ -49,7 +49,7 @@ enum Done {
         wants: Vec<Want>,
         lease: LeaseToken,
         /// Before the store was asked: its leases cannot have begun earlier.
-        asked_at: Instant,
+        asked_at: Steady,
         events: Result<Vec<Claimed>, StoreError>,
     },
     Delivered(Box<Delivery>),
@@ -111,7 +111,6 @@ impl Dispatcher {
         // Whatever was to be recorded is tried once more.
         self.store_down = None;
         loop {
-            self.lanes.give_up_held();
             self.proceed();
             self.record();
             let Some(done) = self.tasks.join_next().await else { return };
@@ -203,7 +202,10 @@ impl Dispatcher {
         while let Some(done) = self.tasks.try_join_next() {
             self.finish(done);
         }
-        for held in self.lanes.sends(self.app.clock.now(), self.app.clock.stopwatch()) {
+        if self.stopping {
+            self.lanes.give_up_held();
+        }
+        for held in self.lanes.sends(self.app.clock.now(), self.app.clock.steady()) {
             let (app, sender) = (self.app.clone(), Arc::clone(&self.sender));
             // In a box: the runtime moves a task about, and this one is large.
             self.tasks.spawn(Box::pin(async move {
@@ -230,9 +232,9 @@ impl Dispatcher {
         }
         self.claiming = true;
         let (app, lease) = (self.app.clone(), LeaseToken::assign(self.app.random.bytes()));
-        let asked_at = app.clock.stopwatch();
+        let asked_at = app.clock.steady();
         self.tasks.spawn(async move {
-            let events = app.store.claim(wants.clone(), &lease).await;
+            let events = app.store.claim(wants.clone(), &lease, asked_at).await;
             Done::Claimed { wants, lease, asked_at, events }
         });
     }

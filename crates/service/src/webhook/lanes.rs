@@ -1,14 +1,14 @@
 //! Which lanes may claim and send how much now: pure bookkeeping, no clock and no I/O of its own.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::breaker::Breaker;
 use super::delivery::Sign;
 use super::sender::EXCHANGE_TIMEOUT;
-use crate::domain::{ApplicationId, EventId, Lane, after};
+use crate::domain::{ApplicationId, EventId, Lane, Steady, after};
 use crate::store::{Claimed, LeaseToken, Want};
 
 /// Requests under way in all: what a node has memory for.
@@ -63,7 +63,7 @@ struct Share {
 pub(super) struct Held {
     pub event: Claimed,
     pub lease: LeaseToken,
-    claimed_at: Instant,
+    claimed_at: Steady,
 }
 
 /// A claimed event that is not sent after all.
@@ -76,8 +76,8 @@ pub(super) struct Returned {
 
 impl Held {
     /// Until when it may be under way, before its lease runs out.
-    pub(super) fn until(&self) -> Instant {
-        self.claimed_at + HELD_TIME_MAX + EXCHANGE_TIMEOUT
+    pub(super) fn until(&self) -> Steady {
+        self.claimed_at.after(HELD_TIME_MAX + EXCHANGE_TIMEOUT)
     }
 }
 
@@ -238,7 +238,7 @@ impl Lanes {
         wants: Vec<Want>,
         events: Vec<Claimed>,
         lease: &LeaseToken,
-        claimed_at: Instant,
+        claimed_at: Steady,
     ) {
         // Of each lane how many, and when the last of them is due.
         let mut given: HashMap<Lane, (usize, Timestamp)> = HashMap::new();
@@ -284,7 +284,7 @@ impl Lanes {
     }
 
     /// Events to send now, each lane within its limits.
-    pub(super) fn sends(&mut self, now: Timestamp, instant: Instant) -> Vec<Held> {
+    pub(super) fn sends(&mut self, now: Timestamp, steady: Steady) -> Vec<Held> {
         let mut sends = Vec::new();
         for _ in 0..self.sendable.len() {
             if self.in_flight >= IN_FLIGHT_MAX {
@@ -294,7 +294,7 @@ impl Lanes {
             let Some(state) = self.known.get_mut(&lane) else { continue };
             let share = self.of_application.entry(lane.application).or_default();
             while let Some(first) = state.held.front() {
-                let late = instant.duration_since(first.claimed_at) > HELD_TIME_MAX;
+                let late = steady.duration_since(first.claimed_at) > HELD_TIME_MAX;
                 let crowded = self.in_flight >= CROWDED && state.in_flight >= CROWDED_LANE_MAX;
                 let stop = self.in_flight >= IN_FLIGHT_MAX
                     || crowded

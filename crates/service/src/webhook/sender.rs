@@ -17,12 +17,12 @@ use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::Timestamp;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
-use tokio::time::Instant;
 
 use super::guard::{Guard, GuardError};
 use super::lanes::IN_FLIGHT_MAX;
+use crate::app::Clock;
 use crate::config::WebhookConfig;
-use crate::domain::{Failure, UrlRules};
+use crate::domain::{Failure, Steady, UrlRules};
 use crate::{faults, tls};
 
 /// Connect, TLS, request and answer together (spec 8: a handler answers in under five seconds).
@@ -48,6 +48,13 @@ pub enum SenderError {
     Certificates { path: PathBuf, fault: String },
     #[error("TLS cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
+}
+
+/// When a POST begins (now), and by when it ends at the latest, because its event may be somebody else's then.
+pub(super) struct Times<'a> {
+    pub clock: &'a Clock,
+    pub at: Timestamp,
+    pub until: Steady,
 }
 
 /// What came of a POST.
@@ -130,16 +137,16 @@ impl Sender {
         client
     }
 
-    /// Sends these very bytes; the signature headers are the caller's. It begins now, and ends in time and
-    /// not after `until`, when the event may be somebody else's.
+    /// Sends these very bytes; the signature headers are the caller's.
     pub(super) async fn post(
         &self,
         url: &str,
         attempt: u32,
         signatures: HeaderMap,
         body: Vec<u8>,
-        (now, until): (Timestamp, Instant),
+        times: Times<'_>,
     ) -> Outcome {
+        let Times { clock, at: now, until } = times;
         let uri = match self.checked(url) {
             Ok(uri) => uri,
             Err(why) => return Outcome::failed(Failure::Refused, why),
@@ -160,8 +167,8 @@ impl Sender {
         if let Err(fault) = faults::pass("before a webhook is sent") {
             return Outcome::failed(Failure::Broken, fault.to_string());
         }
-        let deadline = until.min(Instant::now() + EXCHANGE_TIMEOUT);
-        let exchanged = in_time(deadline, exchange).await;
+        let deadline = until.min(clock.steady().after(EXCHANGE_TIMEOUT));
+        let exchanged = in_time(clock, deadline, exchange).await;
         if let Err(fault) = faults::pass("after a webhook was sent") {
             return Outcome::failed(Failure::Broken, fault.to_string());
         }
@@ -174,15 +181,21 @@ impl Sender {
 
 struct Late;
 
-/// A node that stood still (a paused machine, say) must not go on with what another may have taken over
-/// meanwhile: the time is looked at before the work, which `timeout` does afterwards.
-async fn in_time<T>(deadline: Instant, work: impl Future<Output = T>) -> Result<T, Late> {
+/// A node that stood still (a machine that slept, say) must not go on with what another may have taken over
+/// meanwhile: the time is looked at before the work, which `timeout` does afterwards, and by a clock that does not
+/// sleep.
+async fn in_time<T>(
+    clock: &Clock,
+    deadline: Steady,
+    work: impl Future<Output = T>,
+) -> Result<T, Late> {
     let mut work = std::pin::pin!(work);
-    let looking = std::future::poll_fn(|context| match Instant::now() >= deadline {
+    let looking = std::future::poll_fn(|context| match clock.steady() >= deadline {
         true => Poll::Ready(Err(Late)),
         false => work.as_mut().poll(context).map(Ok),
     });
-    tokio::time::timeout_at(deadline, looking).await.unwrap_or(Err(Late))
+    let left = deadline.duration_since(clock.steady());
+    tokio::time::timeout(left, looking).await.unwrap_or(Err(Late))
 }
 
 impl Sender {
@@ -305,20 +318,21 @@ mod tests {
 
     #[tokio::test]
     async fn what_stood_still_too_long_is_not_gone_on_with() {
-        let (deadline, mut steps) = (Instant::now() + Duration::from_millis(20), 0);
+        let clock = Clock::system();
+        let (deadline, mut steps) = (clock.steady().after(Duration::from_millis(20)), 0);
         let work = async {
             steps += 1;
             // The whole thread stands still, as a stopped process does; then all is ready at once.
-            while Instant::now() < deadline {
+            while clock.steady() < deadline {
                 std::hint::spin_loop();
             }
             tokio::task::yield_now().await;
             steps += 1;
         };
-        assert!(in_time(deadline, work).await.is_err());
+        assert!(in_time(&clock, deadline, work).await.is_err());
         assert_eq!(steps, 1);
         let begun = std::cell::Cell::new(false);
-        assert!(in_time(deadline, async { begun.set(true) }).await.is_err());
+        assert!(in_time(&clock, deadline, async { begun.set(true) }).await.is_err());
         assert!(!begun.get(), "what is late from the start is not begun");
     }
 

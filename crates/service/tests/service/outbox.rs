@@ -7,6 +7,7 @@ mod replay;
 mod superseding;
 
 use crate::support::{TestDatabase, at, cancel, confirm, events_of, new_order, random};
+use svc_service::app::Clock;
 use svc_service::domain::*;
 use svc_service::store::*;
 
@@ -66,7 +67,7 @@ impl Outbox {
         let mut token = [0; 16];
         token[..10].copy_from_slice(&random());
         let lease = LeaseToken::assign(token);
-        let mut events = self.store.claim(wants, &lease).await.unwrap();
+        let mut events = self.store.claim(wants, &lease, Clock::system().steady()).await.unwrap();
         events.sort_by(|a, b| a.id.cmp(&b.id));
         Batch { events, lease }
     }

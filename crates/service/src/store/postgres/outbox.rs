@@ -12,8 +12,8 @@ use super::portable::{self, closed};
 use super::{Fault, Postgres};
 use crate::domain::{ApplicationId, Event, EventId, Lane, NewOrder, ReferenceNumber};
 use crate::store::outbox::{
-    CLAIM_COLUMNS, ClaimRow, DeliveryRow, EVENT_COLUMNS, EventRow, LEASE_MS, REPLAYED_AT_ONCE,
-    ReplayNote, SCANNED_MAX, Stretch, as_limit, in_force, lane_due,
+    CLAIM_COLUMNS, ClaimRow, DeliveryRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote,
+    ReplaySlice, SCANNED_MAX, Stretch, as_limit, in_force, lane_due,
 };
 use crate::store::{
     Claimed, DeliveryAttempt, DeliveryRecord, EventFilter, EventRecord, EventState, Feed, FeedPage,
@@ -211,19 +211,24 @@ impl Postgres {
         after: String,
         at: jiff::Timestamp,
         note: ReplayNote,
-    ) -> Result<Vec<String>> {
+    ) -> Result<ReplaySlice> {
+        let mut db = self.client().await?;
+        let transaction = db.transaction().await.map_err(Fault::from)?;
+        let goes_on_after = match filter.is_narrow() {
+            true => None,
+            false => stretch(&transaction, &filter, &after).await?.goes_on_after(),
+        };
+        let last = goes_on_after.clone().unwrap_or_else(|| filter.end_id());
+        // Locked in the order in which everybody takes them.
         let sql = format!(
             "update outbox set state = 'queued', failures = 0, queued_at_ms = $7,
                  next_attempt_at_ms = $7
-             where id in (select id from outbox where {} and latest and id > $8
-                          order by id limit $9 for update)
-             returning id",
+             where id in (select id from outbox where {} and latest and id > $8 and id <= $9
+                          order by id for update)",
             condition(&filter)
         );
-        let mut db = self.client().await?;
-        let transaction = db.transaction().await.map_err(Fault::from)?;
-        let rows = transaction
-            .query(
+        let replayed = transaction
+            .execute(
                 &sql,
                 &[
                     &filter.id.as_ref().map(EventId::as_str),
@@ -234,16 +239,16 @@ impl Postgres {
                     &filter.end_id(),
                     &at.as_millisecond(),
                     &after,
-                    &as_limit(REPLAYED_AT_ONCE),
+                    &last,
                 ],
             )
             .await
             .map_err(Fault::from)?;
-        if !rows.is_empty() {
-            portable::execute(&transaction, &note.row(at, rows.len())).await?;
+        if replayed > 0 {
+            portable::execute(&transaction, &note.row(at, replayed)).await?;
         }
         transaction.commit().await.map_err(Fault::from)?;
-        Ok(rows.iter().map(|row| row.get(0)).collect())
+        Ok(ReplaySlice { replayed, goes_on_after })
     }
 
     /// The stretch first: an event that is committed between the two reads is then in the second.
@@ -254,15 +259,7 @@ impl Postgres {
         // In a statement of its own: what is committed after it is seen by the next ones.
         let row = db.query_one(UNSEEN_FOR, &[]).await.map_err(Fault::from)?;
         let unseen_for = Duration::try_from_secs_f64(row.get(0)).unwrap_or_default();
-        let row = db
-            .query_one(
-                "select max(id), count(*) from (select id from outbox
-                     where application_id = $1 and id > $2 order by id limit $3) scanned",
-                &[&page.application.0, &after, &SCANNED_MAX],
-            )
-            .await
-            .map_err(Fault::from)?;
-        let stretch = Stretch { last_id: row.get(0), rows: row.get(1) };
+        let stretch = stretch(&db, &page.all(), after).await?;
         let sql = format!(
             "select {EVENT_COLUMNS} from outbox where application_id = $1 and id > $2 and id <= $3
                  and (not $4 or state in ('queued', 'exhausted'))
@@ -426,6 +423,25 @@ pub(super) async fn insert_event(
 
 fn condition(filter: &EventFilter) -> String {
     filter.condition(|place| format!("${place}::{}", FILTER_TYPES[place - 1]))
+}
+
+/// The next events in the filter's range, whether it wants them or not.
+async fn stretch(db: &impl GenericClient, filter: &EventFilter, after: &str) -> Result<Stretch> {
+    let of = match filter.application {
+        Some(_) => "application_id = $1",
+        None => "$1::bigint is null",
+    };
+    let sql = format!(
+        "select max(id), count(*) from (select id from outbox
+             where {of} and id >= $2 and id < $3 and id > $4 order by id limit $5) scanned"
+    );
+    let application = filter.application.map(|id| id.0);
+    let (first, end) = (filter.first_id(), filter.end_id());
+    let row = db
+        .query_one(&sql, &[&application, &first, &end, &after, &SCANNED_MAX])
+        .await
+        .map_err(Fault::from)?;
+    Ok(Stretch { last_id: row.get(0), rows: row.get(1) })
 }
 
 fn claim_row(row: &Row) -> ClaimRow {

@@ -5,19 +5,16 @@ use std::time::Duration;
 use rusqlite::{Connection, Row, params, params_from_iter};
 
 use super::{Sqlite, execute, row, rows};
-use crate::domain::{ApplicationId, Event, EventId, Lane, ReferenceNumber};
+use crate::domain::{ApplicationId, Event, EventId, Lane, ReferenceNumber, Steady};
 use crate::store::outbox::{
-    CLAIM_COLUMNS, ClaimRow, DeliveryRow, EVENT_COLUMNS, EventRow, LEASE_MS, REPLAYED_AT_ONCE,
-    ReplayNote, SCANNED_MAX, Stretch, as_limit, in_force, lane_due,
+    CLAIM_COLUMNS, ClaimRow, DeliveryRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote,
+    ReplaySlice, SCANNED_MAX, Stretch, as_limit, in_force, lane_due,
 };
 use crate::store::portable::Statement;
 use crate::store::{
     Claimed, DeliveryAttempt, DeliveryRecord, EventFilter, EventRecord, EventState, Feed, FeedPage,
     LaneDue, LeaseToken, Recorded, Result, Want,
 };
-
-/// Leases run on real time, which the service's clock may have left.
-const REAL_NOW_MS: &str = "cast(unixepoch('subsec') * 1000 as integer)";
 
 impl Sqlite {
     pub(in crate::store) async fn lanes(
@@ -32,13 +29,14 @@ impl Sqlite {
         &self,
         wants: Vec<Want>,
         lease: &LeaseToken,
+        now: Steady,
     ) -> Result<Vec<Claimed>> {
         let lease = lease.clone();
         self.writer
             .run_compound(move |db| {
                 let mut claimed = Vec::new();
                 for want in &wants {
-                    claim(db, want, &lease, &mut claimed)?;
+                    claim(db, want, (&lease, now), &mut claimed)?;
                 }
                 Ok(claimed)
             })
@@ -118,28 +116,29 @@ impl Sqlite {
         after: String,
         at: jiff::Timestamp,
         note: ReplayNote,
-    ) -> Result<Vec<String>> {
+    ) -> Result<ReplaySlice> {
         let matches = filter.condition(|place| format!("?{place}"));
         let sql = format!(
             "update outbox set state = 'queued', failures = 0, queued_at_ms = ?7,
                  next_attempt_at_ms = ?7
-             where id in (select id from outbox where {matches} and latest and id > ?8
-                          order by id limit ?9)
-             returning id"
+             where {matches} and latest and id > ?8 and id <= ?9"
         );
         self.writer
             .run_compound(move |db| {
+                let goes_on_after = match filter.is_narrow() {
+                    true => None,
+                    false => stretch(db, &filter, &after)?.goes_on_after(),
+                };
                 let (id, application, reference, state, first, end) = parameters(&filter);
-                let at_ms = at.as_millisecond();
-                let most = as_limit(REPLAYED_AT_ONCE);
+                let (at_ms, last) = (at.as_millisecond(), goes_on_after.as_ref().unwrap_or(&end));
                 let given =
-                    params![id, application, reference, state, first, end, at_ms, after, most];
-                let replayed = rows(db, &sql, given, |row| row.get(0))?;
-                if !replayed.is_empty() {
-                    let Statement { sql, values } = note.row(at, replayed.len());
+                    params![id, application, reference, state, first, end, at_ms, after, last];
+                let replayed = execute(db, &sql, given)? as u64;
+                if replayed > 0 {
+                    let Statement { sql, values } = note.row(at, replayed);
                     execute(db, &sql, params_from_iter(&values))?;
                 }
-                Ok(replayed)
+                Ok(ReplaySlice { replayed, goes_on_after })
             })
             .await
     }
@@ -148,6 +147,19 @@ impl Sqlite {
         let unseen_for = self.under_way.lasts();
         self.feeder.run(move |db| feed(db, &page, unseen_for)).await
     }
+}
+
+/// The next events in the filter's range, whether it wants them or not.
+fn stretch(db: &Connection, filter: &EventFilter, after: &str) -> Result<Stretch> {
+    let of = if filter.application.is_some() { "application_id = ?1" } else { "?1 is null" };
+    let sql = format!(
+        "select max(id), count(*) from (select id from outbox
+             where {of} and id >= ?2 and id < ?3 and id > ?4 order by id limit ?5)"
+    );
+    let (_, application, _, _, first, end) = parameters(filter);
+    let given = params![application, first, end, after, SCANNED_MAX];
+    let read = |row: &Row<'_>| Ok(Stretch { last_id: row.get(0)?, rows: row.get(1)? });
+    Ok(row(db, &sql, given, read)?.unwrap_or(Stretch { last_id: None, rows: 0 }))
 }
 
 /// From lane to lane by the index: a lane with a million events costs no more than one with one.
@@ -172,8 +184,13 @@ fn lanes(db: &Connection, after: Option<&Lane>, limit: usize) -> Result<Vec<Lane
 }
 
 /// Read, then marked one by one: what `returning` gives goes through a temporary table first.
-fn claim(db: &Connection, want: &Want, lease: &LeaseToken, into: &mut Vec<Claimed>) -> Result<()> {
-    let in_force = in_force(REAL_NOW_MS);
+fn claim(
+    db: &Connection,
+    want: &Want,
+    (lease, now): (&LeaseToken, Steady),
+    into: &mut Vec<Claimed>,
+) -> Result<()> {
+    let in_force = in_force("?6");
     let due = format!(
         "select rowid, {CLAIM_COLUMNS} from outbox due
          where state = 'queued' and application_id = ?1 and origin = ?2
@@ -191,6 +208,7 @@ fn claim(db: &Connection, want: &Want, lease: &LeaseToken, into: &mut Vec<Claime
         want.due_from.as_millisecond(),
         want.due_by.as_millisecond(),
         as_limit(want.most),
+        now.as_millisecond(),
     ];
     let read = |row: &Row<'_>| {
         let claim = ClaimRow {
@@ -207,13 +225,11 @@ fn claim(db: &Connection, want: &Want, lease: &LeaseToken, into: &mut Vec<Claime
         };
         Ok((row.get::<_, i64>(0)?, claim))
     };
-    let mark = format!(
-        "update outbox set lease_token = ?1, lease_until_ms = {REAL_NOW_MS} + {LEASE_MS},
-             attempts = attempts + 1
-         where rowid = ?2"
-    );
+    let mark = "update outbox set lease_token = ?1, lease_until_ms = ?2, attempts = attempts + 1
+                where rowid = ?3";
+    let until_ms = now.as_millisecond() + LEASE_MS;
     for (rowid, claimed) in rows(db, &due, given, read)? {
-        execute(db, &mark, params![lease.as_str(), rowid])?;
+        execute(db, mark, params![lease.as_str(), until_ms, rowid])?;
         into.push(claimed.read()?);
     }
     Ok(())
@@ -264,14 +280,7 @@ fn record(db: &Connection, attempt: &DeliveryAttempt) -> Result<Recorded> {
 /// The stretch first: an event that is committed between the two reads is then in the second.
 fn feed(db: &Connection, page: &FeedPage, unseen_for: Duration) -> Result<Feed> {
     let after = page.after.as_ref().map_or("", EventId::as_str);
-    let stretch = row(
-        db,
-        "select max(id), count(*) from (select id from outbox
-             where application_id = ?1 and id > ?2 order by id limit ?3)",
-        params![page.application.0, after, SCANNED_MAX],
-        |row| Ok(Stretch { last_id: row.get(0)?, rows: row.get(1)? }),
-    )?
-    .unwrap_or(Stretch { last_id: None, rows: 0 });
+    let stretch = stretch(db, &page.all(), after)?;
     let sql = format!(
         "select {EVENT_COLUMNS} from outbox where application_id = ?1 and id > ?2 and id <= ?3
              and (not ?4 or state in ('queued', 'exhausted'))

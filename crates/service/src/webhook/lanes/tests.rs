@@ -2,6 +2,8 @@
 
 use super::*;
 
+const NOW: Steady = Steady::since_boot(Duration::from_secs(3_600));
+
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap()
 }
@@ -25,46 +27,41 @@ fn event(number: u8) -> Claimed {
 }
 
 /// Claims and sends what may be, from a store that always has more.
-fn turn(lanes: &mut Lanes, now: Timestamp, instant: Instant) -> usize {
+fn turn(lanes: &mut Lanes, now: Timestamp, steady: Steady) -> usize {
     let wants = lanes.wants(now);
     let most: usize = wants.iter().map(|want| want.most).sum();
     let events = (0..most).map(|number| event(number as u8)).collect();
-    lanes.claimed(wants, events, &LeaseToken::assign([0; 16]), instant);
-    lanes.sends(now, instant).len()
-}
-
-#[expect(clippy::disallowed_methods, reason = "a moment to count from")]
-fn some_instant() -> Instant {
-    Instant::now()
+    lanes.claimed(wants, events, &LeaseToken::assign([0; 16]), steady);
+    lanes.sends(now, steady).len()
 }
 
 #[test]
 fn a_late_success_ends_a_pause_before_its_time() {
-    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    let (mut lanes, steady) = (Lanes::default(), NOW);
     lanes.notice(lane());
-    assert_eq!(turn(&mut lanes, at(0), instant), 4);
+    assert_eq!(turn(&mut lanes, at(0), steady), 4);
     (0..2).for_each(|_| lanes.ended(&lane(), Sign::Taken, 1, at(0)));
-    assert_eq!(turn(&mut lanes, at(0), instant), 4);
+    assert_eq!(turn(&mut lanes, at(0), steady), 4);
     // One of six is slow; the others fail, and the lane is paused.
     (0..5).for_each(|_| lanes.ended(&lane(), Sign::Failed, 1, at(0)));
     lanes.notice(lane());
-    assert_eq!(turn(&mut lanes, at(0), instant), 0, "it is paused");
+    assert_eq!(turn(&mut lanes, at(0), steady), 0, "it is paused");
     lanes.ended(&lane(), Sign::Taken, 1, at(10));
-    assert!(turn(&mut lanes, at(10), instant) > 0, "it answers again");
+    assert!(turn(&mut lanes, at(10), steady) > 0, "it answers again");
 }
 
 #[test]
 fn events_that_are_always_refused_are_not_sent_before_their_time_again_and_again() {
-    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    let (mut lanes, steady) = (Lanes::default(), NOW);
     let refuse_until_paused = |lanes: &mut Lanes, attempt: u32, now: Timestamp| {
         lanes.notice(lane());
         while !lanes.known[&lane()].breaker.is_broken() || lanes.in_flight() > 0 {
-            turn(lanes, now, instant);
+            turn(lanes, now, steady);
             lanes.ended(&lane(), Sign::Failed, attempt, now);
         }
     };
     let probe = |lanes: &mut Lanes, now: Timestamp, sign: Sign| {
-        assert_eq!(turn(lanes, now, instant), 1, "one probe");
+        assert_eq!(turn(lanes, now, steady), 1, "one probe");
         lanes.ended(&lane(), sign, 1, now);
     };
     let early = |lanes: &Lanes| lanes.known[&lane()].catching_up.is_some();
@@ -75,7 +72,7 @@ fn events_that_are_always_refused_are_not_sent_before_their_time_again_and_again
     }
     assert!(early(&lanes));
     // It is overwhelmed by that, but some of what had failed was delivered: that goes on.
-    turn(&mut lanes, at(7_000), instant);
+    turn(&mut lanes, at(7_000), steady);
     lanes.ended(&lane(), Sign::Taken, 2, at(7_000));
     refuse_until_paused(&mut lanes, 2, at(7_000));
     probe(&mut lanes, at(8_000), Sign::Taken);
@@ -93,20 +90,20 @@ fn events_that_are_always_refused_are_not_sent_before_their_time_again_and_again
 
 #[test]
 fn an_event_that_comes_during_a_claim_is_not_left_to_the_next_look() {
-    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    let (mut lanes, steady) = (Lanes::default(), NOW);
     lanes.notice(lane());
-    assert_eq!(turn(&mut lanes, at(0), instant), 4);
+    assert_eq!(turn(&mut lanes, at(0), steady), 4);
     lanes.ended(&lane(), Sign::Taken, 1, at(0));
     let wants = lanes.wants(at(0));
     lanes.notice(lane());
     let events = (1..wants[0].most as u8).map(event).collect();
-    lanes.claimed(wants, events, &LeaseToken::assign([0; 16]), instant);
-    lanes.sends(at(0), instant);
+    lanes.claimed(wants, events, &LeaseToken::assign([0; 16]), steady);
+    lanes.sends(at(0), steady);
     assert!(lanes.wants(at(0)).is_empty(), "it has enough for now");
     let mut asked = false;
     while lanes.in_flight() > 0 && !asked {
         lanes.ended(&lane(), Sign::Taken, 1, at(0));
-        lanes.sends(at(0), instant);
+        lanes.sends(at(0), steady);
         asked = !lanes.wants(at(0)).is_empty();
     }
     assert!(asked, "the event waits for a look");
@@ -114,14 +111,14 @@ fn an_event_that_comes_during_a_claim_is_not_left_to_the_next_look() {
 
 #[test]
 fn what_is_claimed_ahead_and_not_sent_in_time_is_given_back() {
-    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    let (mut lanes, steady) = (Lanes::default(), NOW);
     lanes.notice(lane());
-    assert_eq!(turn(&mut lanes, at(0), instant), 4);
+    assert_eq!(turn(&mut lanes, at(0), steady), 4);
     lanes.ended(&lane(), Sign::Taken, 1, at(0));
-    assert_eq!(turn(&mut lanes, at(0), instant), 2, "and some are held");
-    assert!(lanes.sends(at(0), instant).is_empty());
+    assert_eq!(turn(&mut lanes, at(0), steady), 2, "and some are held");
+    assert!(lanes.sends(at(0), steady).is_empty());
     assert!(lanes.take_returned().is_empty());
-    assert!(lanes.sends(at(0), instant + HELD_TIME_MAX * 2).is_empty());
+    assert!(lanes.sends(at(0), steady.after(HELD_TIME_MAX * 2)).is_empty());
     assert!(!lanes.take_returned().is_empty());
 }
 
@@ -144,38 +141,38 @@ fn one_application_takes_its_share_of_lanes_and_no_more() {
 }
 
 /// Claims one event that is due, sends it and hears this of it.
-fn one(lanes: &mut Lanes, number: u8, sign: Sign, now: Timestamp, instant: Instant) {
+fn one(lanes: &mut Lanes, number: u8, sign: Sign, now: Timestamp, steady: Steady) {
     lanes.notice(lane());
     let wants = lanes.wants(now);
-    lanes.claimed(wants, vec![event(number)], &LeaseToken::assign([0; 16]), instant);
-    assert_eq!(lanes.sends(now, instant).len(), 1);
+    lanes.claimed(wants, vec![event(number)], &LeaseToken::assign([0; 16]), steady);
+    assert_eq!(lanes.sends(now, steady).len(), 1);
     lanes.ended(&lane(), sign, 1, now);
     // Nothing more is due.
     let wants = lanes.wants(now);
-    lanes.claimed(wants, Vec::new(), &LeaseToken::assign([0; 16]), instant);
+    lanes.claimed(wants, Vec::new(), &LeaseToken::assign([0; 16]), steady);
     lanes.forget_idle(now);
 }
 
 #[test]
 fn failures_with_long_times_between_them_are_not_forgotten() {
-    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    let (mut lanes, steady) = (Lanes::default(), NOW);
     for number in 0..8 {
-        one(&mut lanes, number, Sign::Failed, at(i64::from(number) * 60_000), instant);
+        one(&mut lanes, number, Sign::Failed, at(i64::from(number) * 60_000), steady);
     }
     assert_eq!(lanes.broken(), 1);
     lanes.notice(lane());
     let now = at(3_600_000);
-    assert_eq!(turn(&mut lanes, now, instant), 1, "one probe");
+    assert_eq!(turn(&mut lanes, now, steady), 1, "one probe");
     lanes.ended(&lane(), Sign::Taken, 1, now);
     let due = lanes.wants(now);
     assert_eq!(due[0].due_by, now);
-    lanes.claimed(due, Vec::new(), &LeaseToken::assign([0; 16]), instant);
+    lanes.claimed(due, Vec::new(), &LeaseToken::assign([0; 16]), steady);
     assert_eq!(lanes.wants(now)[0].due_by, Timestamp::MAX, "it is back, whatever waits goes now");
 }
 
 #[test]
 fn an_application_with_more_hosts_than_are_known_at_once_is_told_at_all_of_them() {
-    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    let (mut lanes, steady) = (Lanes::default(), NOW);
     let mut left: Vec<_> = (0..1_000).map(|n| format!("https://{n}.ao")).collect();
     for look in 0.. {
         left.iter().for_each(|origin| lanes.notice(Lane { origin: origin.clone(), ..lane() }));
@@ -185,7 +182,7 @@ fn an_application_with_more_hosts_than_are_known_at_once_is_told_at_all_of_them(
                 break;
             }
             left.retain(|origin| wants.iter().all(|want| want.lane.origin != *origin));
-            lanes.claimed(wants, Vec::new(), &LeaseToken::assign([0; 16]), instant);
+            lanes.claimed(wants, Vec::new(), &LeaseToken::assign([0; 16]), steady);
         }
         lanes.forget_idle(at(0));
         if left.is_empty() {
@@ -197,13 +194,13 @@ fn an_application_with_more_hosts_than_are_known_at_once_is_told_at_all_of_them(
 
 #[test]
 fn what_was_claimed_early_and_given_back_goes_early_again() {
-    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    let (mut lanes, steady) = (Lanes::default(), NOW);
     for (number, now) in [0, 0, 0, 0, 0, 1_000, 3_000].into_iter().enumerate() {
-        one(&mut lanes, number as u8, Sign::Failed, at(now), instant);
+        one(&mut lanes, number as u8, Sign::Failed, at(now), steady);
     }
     let now = at(7_000);
-    one_that_is_back(&mut lanes, now, instant);
-    let late = instant + HELD_TIME_MAX * 2;
+    one_that_is_back(&mut lanes, now, steady);
+    let late = steady.after(HELD_TIME_MAX * 2);
     lanes.sends(now, late);
     let returned = lanes.take_returned();
     assert!(!returned.is_empty());
@@ -213,41 +210,41 @@ fn what_was_claimed_early_and_given_back_goes_early_again() {
         lanes.ended(&lane(), Sign::Taken, 2, now);
     }
     let due = lanes.wants(now);
-    lanes.claimed(due, Vec::new(), &LeaseToken::assign([0; 16]), instant);
+    lanes.claimed(due, Vec::new(), &LeaseToken::assign([0; 16]), steady);
     let wanted = &lanes.wants(now)[0];
     assert_eq!((wanted.due_from, wanted.due_by), (returned[0].due_at, Timestamp::MAX));
 }
 
 /// Its probe is taken; of what waits, more is claimed than it may be sent, and then there is no more.
-fn one_that_is_back(lanes: &mut Lanes, now: Timestamp, instant: Instant) {
+fn one_that_is_back(lanes: &mut Lanes, now: Timestamp, steady: Steady) {
     lanes.notice(lane());
-    assert_eq!(turn(lanes, now, instant), 1, "one probe");
+    assert_eq!(turn(lanes, now, steady), 1, "one probe");
     lanes.ended(&lane(), Sign::Taken, 1, now);
     let due = lanes.wants(now);
-    lanes.claimed(due, Vec::new(), &LeaseToken::assign([0; 16]), instant);
+    lanes.claimed(due, Vec::new(), &LeaseToken::assign([0; 16]), steady);
     let wants = lanes.wants(now);
     let later = |number| Claimed { due_at: at(3_600_000 + i64::from(number)), ..event(number) };
     let fewer = (1..wants[0].most as u8).map(later).collect();
-    lanes.claimed(wants, fewer, &LeaseToken::assign([0; 16]), instant);
-    assert_eq!(lanes.sends(now, instant).len(), 2);
+    lanes.claimed(wants, fewer, &LeaseToken::assign([0; 16]), steady);
+    assert_eq!(lanes.sends(now, steady).len(), 2);
     assert!(lanes.wants(now).is_empty());
 }
 
 #[test]
 fn what_is_refused_again_and_again_neither_pauses_a_merchant_nor_keeps_it_paused() {
-    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    let (mut lanes, steady) = (Lanes::default(), NOW);
     for number in 0..20 {
-        one(&mut lanes, number, Sign::Nothing, at(0), instant);
+        one(&mut lanes, number, Sign::Nothing, at(0), steady);
     }
     assert_eq!(lanes.broken(), 0);
-    (0..5).for_each(|number| one(&mut lanes, number, Sign::Failed, at(0), instant));
+    (0..5).for_each(|number| one(&mut lanes, number, Sign::Failed, at(0), steady));
     assert_eq!(lanes.broken(), 1);
     lanes.notice(lane());
     for _ in 0..20 {
-        assert_eq!(turn(&mut lanes, at(1_000), instant), 1, "one probe");
+        assert_eq!(turn(&mut lanes, at(1_000), steady), 1, "one probe");
         lanes.ended(&lane(), Sign::Nothing, 2, at(1_000));
     }
-    assert_eq!(turn(&mut lanes, at(1_000), instant), 1);
+    assert_eq!(turn(&mut lanes, at(1_000), steady), 1);
     lanes.ended(&lane(), Sign::Taken, 1, at(1_000));
     assert_eq!(lanes.broken(), 0);
 }
@@ -255,12 +252,12 @@ fn what_is_refused_again_and_again_neither_pauses_a_merchant_nor_keeps_it_paused
 #[test]
 fn what_is_refused_before_its_time_does_not_go_in_a_circle() {
     const EVENTS: usize = 200;
-    let (mut lanes, instant) = (Lanes::default(), some_instant());
+    let (mut lanes, steady) = (Lanes::default(), NOW);
     for (number, now) in [0, 0, 0, 0, 0, 1_000, 3_000].into_iter().enumerate() {
-        one(&mut lanes, number as u8, Sign::Failed, at(now), instant);
+        one(&mut lanes, number as u8, Sign::Failed, at(now), steady);
     }
     let now = at(7_000);
-    one(&mut lanes, 0, Sign::Taken, now, instant);
+    one(&mut lanes, 0, Sign::Taken, now, steady);
     // A store of events that are due later, some at the same moment, and keep that time.
     let due_at = |number: usize| at(3_600_000 + number as i64 / 3);
     let mut sent = [0; EVENTS];
@@ -273,8 +270,8 @@ fn what_is_refused_before_its_time_does_not_go_in_a_circle() {
             .collect();
         given.iter().for_each(|number| sent[*number] += 1);
         let events = given.iter().map(|n| Claimed { due_at: due_at(*n), ..event(*n as u8) });
-        lanes.claimed(wants, events.collect(), &LeaseToken::assign([0; 16]), instant);
-        while !lanes.sends(now, instant).is_empty() {
+        lanes.claimed(wants, events.collect(), &LeaseToken::assign([0; 16]), steady);
+        while !lanes.sends(now, steady).is_empty() {
             while lanes.in_flight() > 0 {
                 lanes.ended(&lane(), Sign::Nothing, 9, now);
             }

@@ -135,7 +135,7 @@ async fn all_that_failed_is_sent_again_from_a_time_on(database: TestDatabase) {
         let answer = world.post(&ana, "/console/webhooks/recover", form).await;
         assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{form}");
     }
-    world.service.sql("update outbox set state = 'exhausted'").await;
+    world.service.sql("update outbox set state = 'exhausted', failures = 1").await;
     let sent = world.receiver.requests().len();
     // Three hours later, "the last two hours" hold nothing.
     world.post(&ana, "/console/clock", "minutes=180").await;
@@ -149,6 +149,17 @@ async fn all_that_failed_is_sent_again_from_a_time_on(database: TestDatabase) {
     let row = "select count(*) from audit where actor = 'user:ana@loja.ao'
                and action = 'webhook.replay' and cause = '1 events'";
     assert_eq!(world.service.number(row).await, 1);
+    // What waits for its first attempt has not failed.
+    let queued =
+        "update outbox set state = 'queued', next_attempt_at_ms = next_attempt_at_ms + 86400000";
+    world.service.sql(queued).await;
+    world.post(&ana, "/console/webhooks/recover", "hours=4").await;
+    assert_eq!(world.service.number(row).await, 1);
+    // Somebody else's recovery is not this one's.
+    let busy = world.service.app.recovering.acquire().await.unwrap();
+    let answer = world.post(&ana, "/console/webhooks/recover", "hours=4").await;
+    assert_eq!(answer.header("location"), Some("/console/webhooks?done=recovery_waits"));
+    drop(busy);
 }
 
 async fn an_exception_is_resolved_with_a_reason_and_only_once(database: TestDatabase) {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Outbox, attempt, lane, want};
 use crate::support::{TestDatabase, at, on_both_engines};
@@ -142,6 +143,23 @@ async fn a_lease_of_a_clock_that_was_set_back_is_of_nobody(database: TestDatabas
     outbox.database.sql(&set_back(3_600_000)).await;
     let after = outbox.claim_all(1).await;
     assert_eq!(after.only().id, before.only().id);
+}
+
+/// On PostgreSQL it is the server's.
+#[tokio::test]
+async fn leases_on_sqlite_run_on_the_clock_that_nobody_sets() {
+    let outbox = Outbox::open(TestDatabase::sqlite()).await;
+    outbox.paid(1, "order_1", 10).await;
+    let claims_at = async |since_boot_ms: u64| {
+        let now = Steady::since_boot(Duration::from_millis(since_boot_ms));
+        let lease = LeaseToken::assign([0; 16]);
+        outbox.store.claim(vec![want(1, 10, 10)], &lease, now).await.unwrap().len()
+    };
+    assert_eq!(claims_at(100_000).await, 1);
+    assert_eq!(claims_at(100_000 + LEASE_MS as u64).await, 0, "it lasts to its end");
+    assert_eq!(claims_at(100_001 + LEASE_MS as u64).await, 1);
+    // The machine has started anew, and its clock with it.
+    assert_eq!(claims_at(10_000).await, 1);
 }
 
 async fn what_a_node_with_a_slow_clock_delivered_is_delivered(database: TestDatabase) {

@@ -213,7 +213,7 @@ async fn very_many_are_replayed_in_slices_each_of_them_once(database: TestDataba
     outbox.end_all(1, Verdict::Exhausted).await;
     let copies = "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
                       origin, state, next_attempt_at_ms, queued_at_ms, created_at_ms)
-                  with recursive n (i) as (select 100001 union all select i + 1 from n where i < 104500)
+                  with recursive n (i) as (select 100001 union all select i + 1 from n where i < 112500)
                   select id || i, application_id, reference_number || i, status, body, webhook_url,
                       origin, state, next_attempt_at_ms, queued_at_ms, created_at_ms
                   from outbox, n";
@@ -226,13 +226,18 @@ async fn very_many_are_replayed_in_slices_each_of_them_once(database: TestDataba
             .await
             .unwrap()
     };
-    assert_eq!(replay().await, 4_501);
-    assert_eq!(waiting_events(&outbox.store).await, 4_501);
+    assert_eq!(replay().await, 12_501);
+    assert_eq!(waiting_events(&outbox.store).await, 12_501);
     let told = "select count(*) from audit where action = 'webhook.replay'";
     assert_eq!(outbox.database.number(told).await, 3, "each slice tells its own");
     assert_eq!(replay().await, 0);
     // Without a state they still match after they are queued: the slices go on all the same.
     let again =
         outbox.store.replay(all(), at(6_000), Author::command_line(None), "test").await.unwrap();
-    assert_eq!(again, 4_501);
+    assert_eq!(again, 12_501);
+    // Nor do they end at a stretch in which none is wanted.
+    outbox.database.sql("update outbox set state = 'delivered'").await;
+    let last = "update outbox set state = 'exhausted' where id = (select max(id) from outbox)";
+    outbox.database.sql(last).await;
+    assert_eq!(replay().await, 1);
 }

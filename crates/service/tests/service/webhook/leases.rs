@@ -152,7 +152,13 @@ async fn a_claim_that_nobody_records_is_taken_over(database: TestDatabase) {
     let lane = Lane::of(shop.application, &shop.webhook_url);
     let want = Want::due_by(delivery.app.clock.now(), lane, 10);
     let dead = delivery.lease();
-    let claimed = delivery.app.store.claim(vec![want], &dead).await.unwrap().remove(0);
+    let claimed = delivery
+        .app
+        .store
+        .claim(vec![want], &dead, delivery.app.clock.steady())
+        .await
+        .unwrap()
+        .remove(0);
     delivery.drain().await;
     assert!(receiver.requests().is_empty());
     delivery.expire_leases().await;
