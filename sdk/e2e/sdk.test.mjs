@@ -71,6 +71,28 @@ test("a push that went out as the window was closed is not called cancelled", as
   await leave();
 });
 
+test("a reference is not handed out for a push that went out as the window was closed", async () => {
+  const visitor = await shopper(stage);
+  const { page, made, leave } = visitor;
+  const popup = await openWindow(visitor);
+  const form = popup.locator("form", { has: popup.locator("input[name=method]") }).first();
+  const target = new URL(await form.getAttribute("action"), stage.service.baseUrl);
+  const session = await form.locator("input[name=session]").getAttribute("value");
+  await checkout.chooseReference(popup);
+  await settle(page);
+  const body = new URLSearchParams({ session, method: "FPMCXEXPRSS", phone: "900000001" });
+  const sent = await fetch(target, { method: "POST", body, redirect: "manual" });
+  assert.equal(sent.status, 303);
+  await popup.close();
+  await settle(page, 4_000);
+  assert.deepEqual(await calls(page), [], "the reference on its screen is not what is being paid");
+  await stage.service.advance(30);
+  await settle(page, 4_000);
+  await called(page, "approve");
+  await stage.merchant.told(made[0], "CON");
+  await leave();
+});
+
 test("a page that may not ask how it went does not say that it was cancelled", async () => {
   const visitor = await shopper(stage, { origin: stage.merchant.elsewhere });
   const { page, made } = visitor;

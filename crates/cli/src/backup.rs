@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::output;
-use crate::settings::DataArgs;
+use crate::settings::{DataArgs, Settings};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  svc backup --database sqlite:svc.db backups/svc-today.db")]
@@ -14,9 +14,9 @@ pub(crate) struct Args {
     data: DataArgs,
 }
 
-pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let store = args.data.settings()?.open_store().await?;
-    store.backup(args.to.clone()).await?;
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let Settings { config, database, .. } = args.data.settings()?;
+    database.backup(&args.to, config.environment)?;
     output::note(format_args!("Copied and checked: {}", args.to.display()));
     Ok(())
 }

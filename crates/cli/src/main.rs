@@ -157,7 +157,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Seed(args) => seed::run(args).await,
         Command::Merchant(args) => merchant::run(args).await,
         Command::Migrate(args) => migrate::run(args).await,
-        Command::Backup(args) => backup::run(args).await,
+        Command::Backup(args) => backup::run(&args),
         Command::Restore(args) => restore::run(&args),
         Command::Keygen(args) => keygen::run(&args),
         Command::Rekey(args) => rekey::run(args).await,

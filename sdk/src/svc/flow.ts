@@ -127,10 +127,12 @@ export function startFlow(service: string, key: string, options: Options, ended:
     // Without an order, or at its end, there is nothing to ask.
     const sure = !reference || answered || payment?.paymentStatus === "CAN";
     if (end === "approve" && payment) finish(() => options.onApprove?.({ payment }, actions));
+    else if (!end) {
+      if (gone && view) askToWait();
+    } else if (!sure && unanswered < ASKS_MAX) return;
     else if (end === "pending" && payment) finish(() => options.onPending?.({ payment }, actions));
-    else if (end === "cancel" && sure) finish(() => options.onCancel?.());
-    else if (end === "cancel" && unanswered >= ASKS_MAX) fail(new SvcError("network", CUT_OFF));
-    else if (gone && view && !end) askToWait();
+    else if (sure) finish(() => options.onCancel?.());
+    else fail(new SvcError("network", CUT_OFF));
   }
 
   /** The window is gone and money may be moving: whoever looks at this page is told to wait. */

@@ -140,6 +140,8 @@ fn master_key(config: &Config, looked: &Inspection, environment: Environment) ->
         (Ok(keys), Some(stored)) => (keys, stored),
     };
     let other = keys.other_id();
+    let known = [Some(keys.id()), other.clone()];
+    let is_known = |id: &String| known.contains(&Some(id.clone()));
     match keys.inherit(stored) {
         Err(KeyError::OtherKey) => Check::failed(
             "master key",
@@ -147,6 +149,11 @@ fn master_key(config: &Config, looked: &Inspection, environment: Environment) ->
             "give the service that one: no stored secret can be used without it",
         ),
         Err(fault) => Check::failed("master key", fault.to_string(), "give the right file"),
+        Ok(_) if !looked.served_with.iter().all(is_known) => Check::failed(
+            "master key",
+            "the service has begun with another one since",
+            "give that one as well, as other_master_key: go on with \"Changing the master key\" in docs/operate.md",
+        ),
         Ok(_) if other.as_deref() == Some(id_of(stored)) => Check::warning(
             "master key",
             "has not taken over from the other one yet",

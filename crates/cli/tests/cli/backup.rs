@@ -169,6 +169,26 @@ fn a_file_that_exists_is_never_overwritten() {
 }
 
 #[test]
+fn a_database_of_an_older_version_is_copied_as_it_is() {
+    let place = Place::sqlite();
+    assert_eq!(place.svc(&["migrate"]).code, Some(0));
+    let (path, copy) = (place.folder.path("svc.db"), place.folder.path("copy.db"));
+    let version = |path: &str| -> i64 {
+        let sql = "select max(version) from refinery_schema_history";
+        let db = rusqlite::Connection::open(path).expect("it can be opened");
+        db.query_row(sql, [], |row| row.get(0)).expect("it has a version")
+    };
+    let latest = version(&path);
+    let db = rusqlite::Connection::open(&path).expect("it can be opened");
+    let older = "delete from refinery_schema_history where version = ?1";
+    db.execute(older, [latest]).expect("it can be changed");
+    assert_eq!(place.svc(&["backup", &copy]).code, Some(0));
+    assert_eq!((version(&path), version(&copy)), (latest - 1, latest - 1));
+    let other = place.folder.path("other.db");
+    place.svc(&["backup", &other, "--environment", "production"]).refused("of a sandbox service");
+}
+
+#[test]
 fn a_database_that_is_not_there_is_not_copied() {
     let folder = Folder::new();
     let (from, to) = (format!("sqlite:{}", folder.path("nothing.db")), folder.path("copy.db"));

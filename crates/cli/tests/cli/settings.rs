@@ -211,6 +211,13 @@ fn a_master_key_takes_over_as_an_operator_goes_through_it() {
     told(&["rekey"], &new, Some(&old)).refused("restart the service with both master keys");
     let service = Service::start(&mut command(&serve, &new, Some(&old)));
     assert!(told(&["doctor"], &new, Some(&old)).stdout.contains("run svc rekey"));
+    // What serve would refuse, doctor does not call well.
+    told(&serve, &old, None).refused("the service has begun with another master key");
+    let examined = told(&["doctor"], &old, None);
+    assert!(
+        examined.stdout.contains("the service has begun with another one since"),
+        "{examined:?}"
+    );
     let done = told(&["rekey"], &new, Some(&old));
     assert!(done.stdout.contains("Sealed anew: 1 webhook secrets"), "{done:?}");
     assert!(told(&["doctor"], &new, Some(&old)).stdout.contains("take the other out"));

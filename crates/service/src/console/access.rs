@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::SignedDuration;
 
-use super::frame::{Refusal, language};
+use super::frame::{Refusal, language, referer_path};
 use crate::app::App;
 use crate::domain::{ApplicationId, ApplicationUuid, Author, Permission, after, may};
 use crate::http::{Exchange, Language, Pairs, own_origin, read_form};
@@ -42,7 +42,13 @@ impl FromRequestParts<App> for Viewer {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
         let news = app.news.count().unwrap_or_default();
         let here = parts.uri.path_and_query().map_or("/console", |target| target.as_str());
-        let sign_in = || Refusal::SignIn { next: here.to_owned() };
+        // A deed is not done again by signing in: back to the page it was on.
+        let sign_in = || Refusal::SignIn {
+            next: match parts.method {
+                Method::GET => here.to_owned(),
+                _ => referer_path(&parts.headers),
+            },
+        };
         let token = cookie(&parts.headers, COOKIE).ok_or_else(sign_in)?;
         let token_hash = app.keys.hash(&token);
         let now = app.clock.machine_now();

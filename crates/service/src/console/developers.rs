@@ -135,6 +135,12 @@ pub(super) async fn rotate_client_secret(
     viewer.needs(Permission::ManageKeys)?;
     let partner = own_partner(&app, &viewer, &client)?;
     let overlap = overlap(&form)?;
+    // One old secret is kept: with another rotation the one that is in use would end now.
+    let in_use =
+        partner.previous_secret.as_ref().is_some_and(|(_, until)| *until > app.clock.now());
+    if in_use && !overlap.is_zero() {
+        return Err(Refusal::Conflict(|t| t.rotating_already));
+    }
     let by = viewer.author();
     let secret = credentials::rotate_client_secret(&app, &partner.client_id, overlap, &by).await?;
     app.directory.refresh(&app.store).await?;

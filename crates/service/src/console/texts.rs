@@ -46,6 +46,7 @@ texts! {
     bad_form: "Formulário inválido", "Invalid form", "Formulaire non valide";
     bad_form_text: "Falta um campo, ou um deles tem um valor inválido. Volte atrás e corrija.", "A field is missing, or has a value that is not valid. Go back and correct it.", "Un champ manque ou n’est pas valable. Revenez et corrigez.";
     not_done: "Nada foi feito", "Nothing was done", "Rien n’a été fait";
+    rotating_already: "Já há uma troca em curso: o segredo anterior ainda é válido, e com mais uma deixava de o ser já. Termine primeiro essa (revogue o anterior) ou troque com 0 horas.", "A change is under way: the secret before this one still works, and with another change it would stop now. End that one first (revoke the previous secret), or change with 0 hours.", "Un remplacement est en cours : le secret précédent est encore valable, et un de plus l'arrêterait aussitôt. Terminez d'abord celui-là (révoquez le précédent), ou remplacez avec 0 heure.";
     taken_already: "Já existe um utilizador com este nome.", "There is a user with this login already.", "Un utilisateur avec cet identifiant existe déjà.";
     person_disabled: "Este utilizador está desactivado: active-o primeiro.", "This user is disabled: enable them first.", "Cet utilisateur est désactivé : activez-le d’abord.";
     resolved_already: "Já estava resolvida. Veja quem decidiu o quê em «Todas».", "It was resolved already. “All” shows who decided what.", "Elle était déjà résolue. « Toutes » montre qui a décidé quoi.";

@@ -56,6 +56,10 @@ impl UrlRules {
             return Err(UrlIssue::Characters);
         }
         let url = Url::parse(text).map_err(|_| UrlIssue::NotAbsolute)?;
+        // As it is stored and requested, in which some letters take more room.
+        if url.as_str().len() > Self::CHARS_MAX {
+            return Err(UrlIssue::TooLong { max: Self::CHARS_MAX });
+        }
         // `http:host` parses, but is not what anybody means by an absolute URL.
         let absolute = text.split_once("://").is_some_and(|(scheme, _)| {
             scheme.eq_ignore_ascii_case(url.scheme()) && matches!(url.scheme(), "http" | "https")
@@ -168,6 +172,17 @@ mod tests {
 
     fn sandbox() -> UrlRules {
         UrlRules::default()
+    }
+
+    #[test]
+    fn what_is_written_shorter_than_it_is_requested_counts_as_it_is_requested() {
+        let with = |letters: usize| format!("https://loja.ao/{}", "ã".repeat(letters));
+        // Each letter is two bytes as it is written, and six as it is requested.
+        assert!(sandbox().webhook(&with(338)).is_ok());
+        for letters in [339, 1_016] {
+            let refused = sandbox().webhook(&with(letters)).unwrap_err();
+            assert!(matches!(refused, UrlIssue::TooLong { max: UrlRules::CHARS_MAX }));
+        }
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub fn may(role: Role, is_operator: bool, permission: Permission) -> bool {
 pub struct Login(String);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a login is 2 to 100 letters, digits or . _ - + @")]
+#[error("a login is 2 to 100 letters, digits or . _ - + @, and not \"cli\"")]
 pub struct NotALogin;
 
 impl Login {
@@ -68,7 +68,9 @@ impl Login {
     pub fn parse(text: &str) -> Result<Self, NotALogin> {
         let text = text.trim().to_ascii_lowercase();
         let fits = (2..=Self::CHARS_MAX).contains(&text.len())
-            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-+@".contains(&b));
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-+@".contains(&b))
+            // What the history calls the command line.
+            && text != "cli";
         if fits { Ok(Self(text)) } else { Err(NotALogin) }
     }
 
@@ -107,7 +109,7 @@ mod tests {
     fn a_login_is_in_lower_case_and_short() {
         assert_eq!(Login::parse(" Ana.Silva@Loja.ao ").unwrap().as_str(), "ana.silva@loja.ao");
         assert_eq!(Login::parse("ana\n").unwrap().as_str(), "ana");
-        for wrong in ["", "a", "a b", "ana<script>", &"a".repeat(101), "joão"] {
+        for wrong in ["", "a", "a b", "ana<script>", &"a".repeat(101), "joão", "CLI"] {
             assert!(Login::parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -17,6 +17,8 @@ pub struct Inspection {
     pub schema_latest: i64,
     pub environment: Option<String>,
     pub master_key_id: Option<String>,
+    /// The ids of the master keys that the service began with since one took over from another.
+    pub served_with: Vec<String>,
     /// As a sandbox does that was given none.
     pub keeps_master_key: bool,
     /// Settings that decide whether a commit survives a power cut, and whether it does.

@@ -156,7 +156,18 @@ fn private_file(path: &Path) -> std::io::Result<File> {
 }
 
 impl Database {
-    /// Puts a copy made by `Store::backup` in this database's place, while nobody serves it. What was there is
+    /// A consistent copy, also while the service runs; nothing is brought up to date for it. PostgreSQL has its
+    /// own tools for that.
+    pub fn backup(&self, to: &Path, environment: Option<Environment>) -> Result<()> {
+        match self {
+            Self::Sqlite(path) => sqlite::backup_sqlite(path, to, environment),
+            Self::Postgres(_) => Err(StoreError::Refused(
+                "svc backup copies the embedded database; for PostgreSQL use pg_dump or pg_basebackup".into(),
+            )),
+        }
+    }
+
+    /// Puts a copy made by `backup` in this database's place, while nobody serves it. What was there is
     /// kept under another name, which is told.
     pub fn restore(
         &self,
@@ -471,16 +482,6 @@ impl Store {
             Engine::Sqlite(engine) => engine.broken().await,
             // A lost server comes back: this engine is never beyond repair.
             Engine::Postgres(_) => std::future::pending().await,
-        }
-    }
-
-    /// A consistent copy while the service runs. PostgreSQL has its own tools for that.
-    pub async fn backup(&self, to: PathBuf) -> Result<()> {
-        match &self.engine {
-            Engine::Sqlite(engine) => engine.backup(to).await,
-            Engine::Postgres(_) => Err(StoreError::Refused(
-                "svc backup copies the embedded database; for PostgreSQL use pg_dump or pg_basebackup".into(),
-            )),
         }
     }
 }

@@ -61,6 +61,9 @@ impl SealedIn {
 const MASTER_KEY_ID: &str = "master_key_id";
 /// Before the id of each master key that the service began with.
 const SERVED_WITH: &str = "served_with:";
+/// The ids of the master keys that the service began with since one took over from another.
+pub(super) const ALL_SERVED_WITH: &str =
+    "select value from settings where key like 'served_with:%'";
 
 impl Store {
     /// The master key this database goes by, with what outlived others: this one if it has met none.
@@ -68,11 +71,8 @@ impl Store {
         self.setting_or_insert(MASTER_KEY_ID, id).await
     }
 
-    /// The ids of the master keys that the service began with since one took over from another.
     pub async fn served_with(&self) -> Result<Vec<String>> {
-        let sql = "select value from settings where key like ?1";
-        let all = format!("{SERVED_WITH}%");
-        self.select(Statement::new(sql, values![all]), Cells::text).await
+        self.select(Statement::new(ALL_SERVED_WITH, values![]), Cells::text).await
     }
 
     pub async fn note_served_with(&self, id: &str) -> Result<()> {

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::{Client, Fault, connect, schema_latest};
+use super::{Client, Fault, connect, many, schema_latest};
 use crate::store::inspect::Inspection;
+use crate::store::rekeying::ALL_SERVED_WITH;
 use crate::store::{Result, StoreError};
 
 pub(in crate::store) async fn inspect_postgres(url: &str) -> Result<Inspection> {
@@ -32,12 +33,17 @@ pub(in crate::store) async fn inspect_postgres(url: &str) -> Result<Inspection> 
         None => Ok(None),
         Some(_) => one("select value from settings where key = $1", key).await,
     };
+    let served_with = match schema_version {
+        None => Vec::new(),
+        Some(_) => many(&db, ALL_SERVED_WITH, &[]).await?.iter().map(|row| row.get(0)).collect(),
+    };
     Ok(Inspection {
         engine: "postgres",
         schema_version,
         schema_latest: schema_latest(),
         environment: setting("environment").await?,
         master_key_id: setting("master_key_id").await?,
+        served_with,
         keeps_master_key: setting("sandbox_master_key").await?.is_some(),
         durability,
         unwritable: unwritable(&db).await?,

@@ -8,30 +8,33 @@ use std::path::{Path, PathBuf};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::inspect::{is_missing, missing};
 use super::{
-    Sqlite, connect, create_private_file, empty_log, error, execute, inspect, refuse_newer,
+    connect, create_private_file, empty_log, error, execute, inspect, refuse_newer,
     refuse_strangers, row, schema_latest,
 };
 use crate::domain::Environment;
 use crate::store::{Result, StoreError};
 
-impl Sqlite {
-    /// Copies the database page by page while it is in use, then checks the copy.
-    pub(in crate::store) async fn backup(&self, to: PathBuf) -> Result<()> {
-        let from = self.path.clone();
-        let copy = move || -> Result<()> {
-            if to.exists() {
-                return Err(StoreError::Refused(format!(
-                    "{} exists already; choose another name",
-                    to.display()
-                )));
-            }
-            whole_copy(&from, &to, |partial| rename(partial, &to))
-        };
-        tokio::task::spawn_blocking(copy)
-            .await
-            .map_err(|fault| StoreError::Unavailable(fault.to_string()))?
+/// Copies the database page by page while it is in use, then checks the copy.
+pub(in crate::store) fn backup_sqlite(
+    database: &Path,
+    to: &Path,
+    environment: Option<Environment>,
+) -> Result<()> {
+    if is_missing(database)? {
+        return Err(missing(database));
     }
+    if to.exists() {
+        return Err(StoreError::Refused(format!(
+            "{} exists already; choose another name",
+            to.display()
+        )));
+    }
+    let db = connect(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    refuse_strangers(&db, database)?;
+    refuse_other_environment(&db, database, environment.map(Environment::as_str))?;
+    whole_copy(database, to, |partial| rename(partial, to))
 }
 
 /// Puts a copy in the database's place. What was there is kept under another name, which is told.
@@ -73,10 +76,14 @@ fn may_serve(copy: &Connection, from: &Path, wanted: Option<&str>) -> Result<()>
         return Err(StoreError::Refused(format!("{} is an empty database", from.display())));
     }
     refuse_newer(version, schema_latest())?;
-    match (wanted, environment_of(copy)?) {
+    refuse_other_environment(copy, from, wanted)
+}
+
+fn refuse_other_environment(db: &Connection, path: &Path, wanted: Option<&str>) -> Result<()> {
+    match (wanted, environment_of(db)?) {
         (Some(wanted), Some(stored)) if wanted != stored => Err(StoreError::Refused(format!(
             "{} is of a {stored} service, not of a {wanted} one: say --environment {stored} if that is meant",
-            from.display(),
+            path.display(),
         ))),
         _ => Ok(()),
     }

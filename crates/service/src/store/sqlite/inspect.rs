@@ -7,8 +7,9 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 
 use super::copies::beside;
-use super::{check_pages, connect, error, refuse_strangers, row, schema_latest};
+use super::{check_pages, connect, error, refuse_strangers, row, rows, schema_latest};
 use crate::store::inspect::Inspection;
+use crate::store::rekeying::ALL_SERVED_WITH;
 use crate::store::{Result, StoreError};
 
 /// Only what a service may begin with makes a file: elsewhere a typing error would make an empty one.
@@ -40,6 +41,10 @@ pub(in crate::store) fn inspect_sqlite(path: &Path) -> Result<Inspection> {
         schema_latest: schema_latest(),
         environment: setting("environment")?,
         master_key_id: setting("master_key_id")?,
+        served_with: match version {
+            None => Vec::new(),
+            Some(_) => rows(&db, ALL_SERVED_WITH, [], |row| row.get(0))?,
+        },
         keeps_master_key: setting("sandbox_master_key")?.is_some(),
         durability: vec![("journal_mode", mode.clone(), mode == "wal")],
         unwritable: unwritable(path),

@@ -25,7 +25,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::inspect::{latest_of, not_migrated, refuse_newer};
 use super::{Options, Result, StoreError, private_file, where_it_leads};
-pub(super) use copies::restore_sqlite;
+pub(super) use copies::{backup_sqlite, restore_sqlite};
 pub(super) use inspect::inspect_sqlite;
 use order_ids::{OrderIds, WAITING_MAX};
 use thread::{Calls, Place, UnderWay};

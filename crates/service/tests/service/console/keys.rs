@@ -62,6 +62,9 @@ async fn a_new_client_secret_is_shown_once_and_the_old_one_lasts_as_long_as_was_
     let first = revealed(&world.post(&ana, &target, "overlap=24").await, "SVC_CLIENT_SECRET");
     assert_eq!((token_status(&world, old).await, token_status(&world, &first).await), (200, 200));
     is_nowhere(&world, &ana, &first).await;
+    // The page sent once more: the secret that the merchant uses does not end for it.
+    assert_eq!(world.post(&ana, &target, "overlap=24").await.status, StatusCode::CONFLICT);
+    assert_eq!((token_status(&world, old).await, token_status(&world, &first).await), (200, 200));
     let of_the_old = world.service.token(&world.service.partner).await;
     let uuid = world.service.partner.application.publishable_key.application_uuid();
     let query = async || world.service.query(&of_the_old, uuid.as_str(), "order_1").await.status;

@@ -65,6 +65,16 @@ async fn a_session_ends_twelve_hours_after_it_began_or_two_after_it_was_last_use
     }
     minutes("seen_at_ms", 2).await;
     assert!(!is_in(&world, &olga).await, "left alone for two hours");
+    // A deed is not done by signing in again, and its address is no page: back to where its button was.
+    let page = format!("{}/console/orders/R1?lang=en", world.service.origin());
+    for (referer, next) in
+        [(page.as_str(), "%2Fconsole%2Forders%2FR1%3Flang%3Den"), ("", "%2Fconsole")]
+    {
+        let headers = [("cookie", olga.cookie.as_str()), ("referer", referer)];
+        let answer = world.post_with(&headers, "/console/orders/R1/cancel", "").await;
+        let sign_in = format!("/console/sign-in?next={next}");
+        assert_eq!(answer.header("location"), Some(sign_in.as_str()));
+    }
     minutes("seen_at_ms", -121).await;
     minutes("expires_at_ms", 12 * 60 - 1).await;
     assert!(is_in(&world, &olga).await);
