@@ -21,6 +21,7 @@ pub mod rekey;
 mod sandbox;
 mod sdk;
 pub mod server;
+mod simulation;
 pub mod store;
 mod tls;
 pub mod webhook;

@@ -58,7 +58,7 @@ impl Session {
         now.as_second() >= self.until_s
     }
 
-    /// The same, however old it is.
+    /// The session that a token of ours names, also if it has ended.
     pub(super) fn of(keys: &Keys, token: &str, reference: &ReferenceNumber) -> Option<Self> {
         let (text, signature) = token.split_once('.')?;
         let text = URL_SAFE_NO_PAD.decode(text).ok()?;

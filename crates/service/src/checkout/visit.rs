@@ -41,7 +41,7 @@ pub(super) struct Options {
     pub show_amount: bool,
     /// Proves to the SDK that a message is from the window it opened.
     pub nonce: String,
-    /// The screen the payer went to: a method, or `choose`.
+    /// The screen the payer went to: a method, `choose` or `phone`.
     pub view: String,
 }
 

@@ -8,7 +8,7 @@ use super::access::{Form, Viewer};
 use super::frame::{Refusal, done, own_path};
 use crate::app::App;
 use crate::domain::{Environment, Permission};
-use crate::sandbox;
+use crate::simulation::travel;
 
 const MINUTES_MAX: i64 = 60 * 24 * 60;
 
@@ -28,9 +28,7 @@ pub(super) async fn advance(
     let by = viewer.author();
     let told = format!("{minutes} min");
     app.store.note(app.clock.now(), &by, "clock.advance", "clock", &told).await?;
-    let arrived = sandbox::advance_clock(&app, SignedDuration::from_mins(minutes))
-        .await
-        .map_err(|_| Refusal::Unavailable("the clock could not be moved".into()))?;
+    let arrived = travel(&app, SignedDuration::from_mins(minutes)).await?;
     let back = own_path(form.value("back"));
     Ok(done(&back, if arrived { "clock" } else { "clock_moving" }))
 }

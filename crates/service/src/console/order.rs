@@ -14,7 +14,7 @@ use crate::domain::{
     ReferenceNumber, Status,
 };
 use crate::orders::{self, Cancelling};
-use crate::sandbox;
+use crate::simulation::{Outcome, act};
 use crate::store::{DeliveryRecord, EventFilter, EventRecord, ExceptionFilter};
 
 /// Events of one order: at most three, and replays add none.
@@ -138,12 +138,10 @@ pub(super) async fn simulate(
     let at = app.clock.now();
     let (by, outcome) = (viewer.author(), form.value("outcome"));
     let request_id = viewer.exchange.request_id.clone();
-    let simulate = sandbox::outcome_of(outcome).map_err(|_| Refusal::BadForm)?;
+    let simulate = Outcome::parse(outcome).ok_or(Refusal::BadForm)?;
     // First who did it: what comes of it is told by others.
     app.store.note(at, &by, "order.simulate", &reference, outcome).await?;
-    sandbox::act(&app, dossier.order, simulate, request_id)
-        .await
-        .map_err(|fault| Refusal::Unavailable(format!("{fault:?}")))?;
+    act(&app, dossier.order, simulate, request_id).await?;
     Ok(done(&format!("/console/orders/{reference}"), "simulated"))
 }
 

@@ -170,12 +170,10 @@ impl Reason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Instrument {
     /// A request in the app that belongs to this number; the number itself is sealed.
-    Push {
-        phone_masked: String,
-        phone_sealed: Vec<u8>,
-    },
-    /// Not known before the rail has issued it.
+    Push { phone_masked: String, phone_sealed: Vec<u8> },
+    /// Drawn by us; a rail with numbers of its own puts its own in its place when it issues it.
     Reference(Option<BankReference>),
+    /// Not known before the rail has issued it.
     Code(Option<WalletCode>),
 }
 

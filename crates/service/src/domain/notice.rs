@@ -33,7 +33,7 @@ impl Notice {
 pub enum About {
     Attempt(AttemptId),
     Reference(BankReference),
-    /// Only the sandbox speaks of orders.
+    /// No rail speaks of orders; the sandbox does, where it plays one.
     Order(ReferenceNumber),
 }
 
@@ -66,6 +66,25 @@ impl Word {
             Self::Refused(_) => "refusal",
             Self::Unconfirmed => "unconfirmed",
             Self::Reversed(_) => Self::REVERSAL,
+        }
+    }
+
+    pub fn is_payment(&self) -> bool {
+        matches!(self, Self::Paid(_))
+    }
+
+    /// By its kind; nothing if there is no such kind, or no amount where one is needed.
+    pub fn read(
+        kind: &str,
+        amount: impl FnOnce() -> Option<Centimos>,
+        reason: Option<&str>,
+    ) -> Option<Self> {
+        match kind {
+            "payment" => Some(Self::Paid(amount()?)),
+            "refusal" => Some(Self::Refused(Reason::from_text(reason.unwrap_or("other")))),
+            "unconfirmed" => Some(Self::Unconfirmed),
+            Self::REVERSAL => Some(Self::Reversed(amount()?)),
+            _ => None,
         }
     }
 
@@ -134,6 +153,11 @@ impl ExceptionKind {
             Status::Cancelled => Self::Late,
             Status::Confirmed | Status::Pending => Self::Excess,
         }
+    }
+
+    /// The same, with what people are told of it.
+    pub fn of_lost(status: Status) -> (Self, String) {
+        (Self::of_settled(status), Refusal::AlreadySettled(status).to_string())
     }
 
     /// What it is once the order is known to stand like this: it may have ended since the notice was

@@ -19,7 +19,7 @@ use crate::store::{Due, DueWork, StoreError};
 const BATCH: usize = 256;
 /// How often a rail's queue is read.
 const QUEUE_PERIOD: SignedDuration = SignedDuration::from_secs(60);
-/// In a row.
+/// Acknowledgements in a row that a connector does not hear: then it is left alone.
 const UNHEARD_MAX: usize = 3;
 
 /// Does all that is due, in the order of its time, and waits for what connectors are asked.

@@ -89,11 +89,13 @@ pub async fn pay(
         // The payer may close the window or click twice, which ends this request: an attempt that is
         // stored is called all the same, and its answer is stored.
         let begun = app.rail_calls.spawn(begin(app.clone(), rail, dossier.order, new, start));
-        match tokio::time::timeout(ANSWER_TIMEOUT, begun).await {
-            Ok(Ok(Ok(Started::New))) | Err(_) => return Ok(read_dossier(app, reference).await?),
-            Ok(Ok(Ok(_))) => {}
-            Ok(Ok(Err(fault))) => return Err(fault.into()),
-            Ok(Err(_)) => return Err(StoreError::Unavailable("the call ended early".into()).into()),
+        let Ok(begun) = tokio::time::timeout(ANSWER_TIMEOUT, begun).await else {
+            // The rail is slow: whoever asks is shown what is stored so far.
+            return Ok(read_dossier(app, reference).await?);
+        };
+        match begun.map_err(|_| StoreError::Unavailable("the call ended early".into()))?? {
+            Started::New => return Ok(read_dossier(app, reference).await?),
+            Started::Lost | Started::ReferenceTaken => {}
         }
     }
     Err(StoreError::Unavailable("the order kept changing".into()).into())

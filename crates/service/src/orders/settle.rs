@@ -12,34 +12,34 @@ const TRIES: usize = 5;
 
 pub async fn settle(app: &App, notice: Notice, request_id: &str) -> Result<Received, StoreError> {
     // Whatever ends this before it is stored, be it the caller who hangs up.
-    let unheard = Unheard(app);
+    let mut hearing = Hearing { app, heard: false };
     let told = receive(app, &notice, request_id).await;
-    match &told {
-        Ok(received) => {
-            app.metrics.rail_notice(*received);
-            app.news.tell();
-            if let Received::Exception(kind) = received {
-                tracing::warn!(
-                    kind = kind.as_str(),
-                    rail = notice.rail,
-                    rail_payment_id = notice.rail_payment_id,
-                    "a payment fits no order: see svc exception list"
-                );
-            }
-        }
-        Err(StoreError::Unavailable(_) | StoreError::Broken(_)) => return told,
-        Err(_) => {}
+    hearing.heard = !matches!(told, Err(StoreError::Unavailable(_) | StoreError::Broken(_)));
+    let received = told?;
+    app.metrics.rail_notice(received);
+    app.news.tell();
+    if let Received::Exception(kind) = received {
+        tracing::warn!(
+            kind = kind.as_str(),
+            rail = notice.rail,
+            rail_payment_id = notice.rail_payment_id,
+            "a payment fits no order: see svc exception list"
+        );
     }
-    std::mem::forget(unheard);
-    told
+    Ok(received)
 }
 
-/// The rail says it again: until then no order ends for want of it.
-struct Unheard<'a>(&'a App);
+/// What was not heard the rail says again: until then no order ends for want of it.
+struct Hearing<'a> {
+    app: &'a App,
+    heard: bool,
+}
 
-impl Drop for Unheard<'_> {
+impl Drop for Hearing<'_> {
     fn drop(&mut self) {
-        self.0.awake.slept(&self.0.clock);
+        if !self.heard {
+            self.app.awake.slept(&self.app.clock);
+        }
     }
 }
 

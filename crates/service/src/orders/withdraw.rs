@@ -84,7 +84,7 @@ async fn tell(
             tracing::warn!(attempt = attempt.id.as_str(), "a reference could not be withdrawn");
             again(app, &attempt.id, until, PAUSE).await
         }
-        // While the order is open.
+        // It cannot be told, only asked: that goes on while the order is open.
         _ => {
             let next = after(app.clock.now(), PAUSE);
             let moved = app.store.move_withdrawal(&attempt.id, until, Some(next), Timestamp::MIN);

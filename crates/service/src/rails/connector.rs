@@ -77,7 +77,7 @@ pub struct Connector {
     run: String,
     calls: AtomicU64,
     questions: Arc<Semaphore>,
-    /// Since a line was free.
+    /// Questions that were not asked since a line was last free.
     turned_away: AtomicU32,
 }
 

@@ -299,13 +299,7 @@ pub(super) fn notice(rail: &str, raw: &[u8]) -> Option<Notice> {
         _ => return None,
     };
     let amount = || amount(body.amount.as_deref(), body.currency.as_deref());
-    let word = match body.kind.as_str() {
-        "payment" => Word::Paid(amount()?),
-        "reversal" => Word::Reversed(amount()?),
-        "refusal" => Word::Refused(Reason::from_text(body.reason.as_deref().unwrap_or("other"))),
-        "unconfirmed" => Word::Unconfirmed,
-        _ => return None,
-    };
+    let word = Word::read(&body.kind, amount, body.reason.as_deref())?;
     Some(Notice { rail: rail.to_owned(), rail_payment_id: id, about, word, raw: raw.to_vec() })
 }
 

@@ -1,15 +1,12 @@
 //! GET and POST /sandbox/clock: what time the sandbox thinks it is, and a way to tomorrow.
 
-use std::time::Duration;
-
 use axum::extract::State;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::http::{ApiError, Body, Caller, Envelope, ErrorReply, Issue, Reply, field};
-use crate::orders;
-use crate::store::StoreError;
+use crate::simulation::travel;
 
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -33,8 +30,6 @@ pub(crate) struct ClockData {
 }
 
 const ADVANCE_SECONDS_MAX: i64 = 400 * 86_400;
-/// A journey with many stops goes on after this; its caller is told.
-const ANSWER_AFTER: Duration = Duration::from_secs(8);
 
 /// The sandbox's time.
 #[utoipa::path(
@@ -78,45 +73,8 @@ pub(super) async fn advance(
     _caller: Caller,
     Body(body): Body<ClockRequest>,
 ) -> Result<Reply<ClockData>, ApiError> {
-    let arrived = advance_clock(&app, parse(body)?).await?;
+    let arrived = travel(&app, parse(body)?).await?;
     Ok(Reply::ok(reading(&app, arrived)))
-}
-
-/// Whether it arrived while somebody waited; it goes on either way.
-pub(crate) async fn advance_clock(app: &App, by: SignedDuration) -> Result<bool, ApiError> {
-    // A caller that hangs up does not leave the sandbox between two times.
-    let journey = tokio::spawn(travel(app.clone(), by));
-    match tokio::time::timeout(ANSWER_AFTER, journey).await {
-        Ok(Ok(outcome)) => outcome.map(|()| true).map_err(ApiError::from),
-        Ok(Err(fault)) => Err(ApiError::Internal(fault.to_string())),
-        Err(_) => Ok(false),
-    }
-}
-
-/// From one moment at which something is due to the next.
-async fn travel(app: App, by: SignedDuration) -> Result<(), StoreError> {
-    let _one_at_a_time = app.travel.lock().await;
-    let target = app.clock.ahead().saturating_add(by);
-    let mut stuck_at = None;
-    loop {
-        orders::run_due(&app).await?;
-        let webhooks = app.outbox_bell.sent().await;
-        let orders = orders::next_due(&app).await?;
-        let next = webhooks.into_iter().chain(orders).min().unwrap_or(Timestamp::MAX);
-        let left = target.saturating_sub(app.clock.ahead());
-        if left <= SignedDuration::ZERO {
-            return Ok(());
-        }
-        let wait = next.duration_since(app.clock.now());
-        // It fell due while we looked: look again. What stays due must not keep us from arriving.
-        if wait <= SignedDuration::ZERO && stuck_at != Some(next) {
-            stuck_at = Some(next);
-            continue;
-        }
-        let stop = if wait <= SignedDuration::ZERO { left } else { wait.min(left) };
-        app.clock.advance(stop);
-        app.store.set_clock_ahead(app.clock.ahead()).await?;
-    }
 }
 
 fn reading(app: &App, arrived: bool) -> ClockData {

@@ -15,9 +15,8 @@ use crate::app::App;
 use crate::domain::Environment;
 
 pub(crate) use chaos::{__path_chaos, __path_set_chaos};
-pub(crate) use clock::advance_clock;
 pub(crate) use clock::{__path_advance, __path_clock};
-pub(crate) use simulate::{__path_simulate, act, outcome_of};
+pub(crate) use simulate::__path_simulate;
 
 /// In production these routes do not exist.
 pub(crate) fn routes(environment: Environment) -> Router<App> {

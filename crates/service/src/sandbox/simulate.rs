@@ -5,17 +5,11 @@ use axum::extract::State;
 use serde::Deserialize;
 
 use crate::app::App;
-use jiff::SignedDuration;
-
-use crate::domain::{
-    About, ApplicationUuid, Author, CancelReason, ExternalTransactionId, Notice, Order,
-    PaymentAttempt, PhoneNumber, Reason, ReferenceNumber, Word,
-};
+use crate::domain::{ApplicationUuid, ExternalTransactionId};
 use crate::http::{
     ApiError, Body, Caller, Envelope, ErrorReply, Exchange, Issue, OrderData, Reply, field,
 };
-use crate::orders::{self, Choice, PayError};
-use crate::rails::{Simulator, payment_id};
+use crate::simulation::{Outcome, act};
 
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -36,15 +30,6 @@ pub(crate) struct SimulateRequest {
         example = "confirm"
     )]
     outcome: Option<String>,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) enum SimulatedOutcome {
-    Confirm,
-    Decline,
-    Cancel,
-    Expire,
-    Pending,
 }
 
 /// Does to your own order what a payer, a rail or time would; a settled order stays as it is.
@@ -84,92 +69,9 @@ pub(super) async fn simulate(
     Ok(Reply::ok(order.ok_or(ApiError::OrderNotFound)?.into()))
 }
 
-pub(crate) async fn act(
-    app: &App,
-    order: Order,
-    outcome: SimulatedOutcome,
-    request_id: String,
-) -> Result<(), ApiError> {
-    if order.clone().pending().is_err() {
-        return Ok(());
-    }
-    let reference = order.reference_number.clone();
-    let payer = Author::payer(&request_id);
-    match outcome {
-        SimulatedOutcome::Confirm => {
-            // For an attempt in flight this is its answer; else the order is paid directly.
-            let dossier = app.store.dossier(&reference).await?;
-            let word = Word::Paid(order.terms.amount.into());
-            let notice = match dossier.as_ref().and_then(|d| d.in_flight()) {
-                Some(attempt) => answer_to(attempt, word),
-                None => direct_payment(app, reference, word),
-            };
-            orders::settle(app, notice, &request_id).await?;
-        }
-        SimulatedOutcome::Decline => decline(app, &order, &payer).await?,
-        SimulatedOutcome::Pending => {
-            let choice = Choice::Reference { life: REFERENCE_LIFE };
-            match orders::pay(app, &reference, &choice, &payer).await {
-                // An attempt is under way, or it is too late: the order is what it is.
-                Ok(_)
-                | Err(PayError::Refused(_) | PayError::NotOffered | PayError::TooOften(_)) => {}
-                Err(PayError::Store(fault)) => return Err(fault.into()),
-            }
-        }
-        SimulatedOutcome::Cancel => {
-            orders::cancel(app, &reference, CancelReason::Payer, &payer).await?;
-        }
-        SimulatedOutcome::Expire => orders::expire_now(app, &reference).await?,
-    }
-    Ok(())
-}
-
-/// The attempt in flight is refused; if there is none, one is made for it.
-async fn decline(app: &App, order: &Order, payer: &Author) -> Result<(), ApiError> {
-    const REFUSED_BY_PAYER: &str = "900003000";
-    let phone = PhoneNumber::parse(REFUSED_BY_PAYER).expect("a number of the simulator");
-    let reference = &order.reference_number;
-    let dossier = match orders::pay(app, reference, &Choice::Push(phone), payer).await {
-        Ok(dossier) => Some(dossier),
-        Err(PayError::Refused(_) | PayError::NotOffered | PayError::TooOften(_)) => {
-            app.store.dossier(reference).await?
-        }
-        Err(PayError::Store(fault)) => return Err(fault.into()),
-    };
-    let Some(attempt) = dossier.as_ref().and_then(|d| d.in_flight()) else { return Ok(()) };
-    let word = Word::Refused(Reason::PayerRefused);
-    // Whatever its number was going to do, it does not.
-    app.store.forget_forecasts(&attempt.id).await?;
-    orders::settle(app, answer_to(attempt, word), &payer.request_id).await?;
-    Ok(())
-}
-
-/// What the rail of an attempt would say. Should the simulator say it too, it is the same news.
-fn answer_to(attempt: &PaymentAttempt, word: Word) -> Notice {
-    Notice {
-        rail: attempt.rail.clone(),
-        rail_payment_id: payment_id(&attempt.id),
-        about: About::Attempt(attempt.id.clone()),
-        word,
-        raw: b"simulate".to_vec(),
-    }
-}
-
-fn direct_payment(app: &App, order: ReferenceNumber, word: Word) -> Notice {
-    Notice {
-        rail: Simulator::NAME.to_owned(),
-        rail_payment_id: format!("sim_{}", hex::encode(app.random.bytes::<12>())),
-        about: About::Order(order),
-        word,
-        raw: b"simulate".to_vec(),
-    }
-}
-
-const REFERENCE_LIFE: SignedDuration = SignedDuration::from_mins(1_440);
-
 fn parse(
     body: SimulateRequest,
-) -> Result<(ApplicationUuid, ExternalTransactionId, SimulatedOutcome), ApiError> {
+) -> Result<(ApplicationUuid, ExternalTransactionId, Outcome), ApiError> {
     let mut faults = Vec::new();
     let uuid = field(&mut faults, "applicationUUID", body.application_uuid, ApplicationUuid::parse);
     let id = field(
@@ -178,20 +80,11 @@ fn parse(
         body.external_transaction_id,
         ExternalTransactionId::parse,
     );
-    let outcome = field(&mut faults, "outcome", body.outcome, |text| outcome_of(&text));
+    let outcome = field(&mut faults, "outcome", body.outcome, |text| {
+        Outcome::parse(&text).ok_or(Issue::NotOneOf(Outcome::WORDS))
+    });
     match (uuid, id, outcome) {
         (Some(uuid), Some(id), Some(outcome)) => Ok((uuid, id, outcome)),
         _ => Err(ApiError::InvalidBody(faults)),
-    }
-}
-
-pub(crate) fn outcome_of(word: &str) -> Result<SimulatedOutcome, Issue> {
-    match word {
-        "confirm" => Ok(SimulatedOutcome::Confirm),
-        "decline" => Ok(SimulatedOutcome::Decline),
-        "cancel" => Ok(SimulatedOutcome::Cancel),
-        "expire" => Ok(SimulatedOutcome::Expire),
-        "pending" => Ok(SimulatedOutcome::Pending),
-        _ => Err(Issue::NotOneOf("confirm, decline, cancel, expire, pending")),
     }
 }

@@ -66,8 +66,8 @@ impl Store {
         }
     }
 
-    /// Whether a transaction that may hold a number from before then is still open: a commit can wait
-    /// for a standby for as long as that is away.
+    /// Whether no transaction is open any more that may hold a number from before then: a commit can wait for a
+    /// standby for as long as that is away.
     pub async fn audit_is_settled(&self) -> Result<bool> {
         let Engine::Postgres(_) = self.engine else { return Ok(true) };
         let seconds = self.audit_settles_after().as_secs();

@@ -111,18 +111,32 @@ impl Known {
         same_order && same_attempt
     }
 
-    /// Whether this is the same news again, by the same id.
-    pub(super) fn is_repeated_by(&self, receipt: &Receipt) -> bool {
+    fn is_repeated_by(&self, receipt: &Receipt) -> bool {
         self.amount == receipt.notice.word.amount()
             && self.is_of(receipt.reference_number.as_ref(), receipt.attempt.as_ref())
     }
 }
 
+/// Whether a notice is news, by what is known under its id and kind.
+pub(super) enum Heard {
+    Never,
+    Before,
+    /// The id is of other money.
+    Otherwise,
+}
+
 impl Receipt {
-    /// Whether money under an id that was reversed before has no name of its own yet: it pays nothing, however
-    /// often it comes and whatever has become of its order.
-    pub(super) fn needs_own_name(&self, was_reversed: bool) -> bool {
-        was_reversed && !self.id_is_reused && matches!(self.notice.word, Word::Paid(_))
+    pub(super) fn was_heard(&self, known: Option<&Known>, was_reversed: bool) -> Heard {
+        match known {
+            Some(known) if known.is_repeated_by(self) => Heard::Before,
+            Some(_) => Heard::Otherwise,
+            // What was reversed before we heard of it pays nothing, however often it comes and whatever has
+            // become of its order: it has a name of its own.
+            None if was_reversed && !self.id_is_reused && self.notice.word.is_payment() => {
+                Heard::Otherwise
+            }
+            None => Heard::Never,
+        }
     }
 
     /// What was stored for it, when the call that did so is repeated.
@@ -248,12 +262,8 @@ impl ForecastRow {
 
     pub(super) fn read(self) -> Result<Due> {
         let amount = Centimos::new(self.amount_centimos);
-        let word = match self.kind.as_str() {
-            "payment" => Word::Paid(amount),
-            "reversal" => Word::Reversed(amount),
-            "unconfirmed" => Word::Unconfirmed,
-            _ => Word::Refused(Reason::from_text(self.reason.as_deref().unwrap_or_default())),
-        };
+        let word = Word::read(&self.kind, || Some(amount), self.reason.as_deref())
+            .ok_or_else(|| StoreError::Corrupt(format!("forecast {}", self.kind)))?;
         let notice = Notice {
             rail: self.rail,
             raw: format!("{} {}", self.kind, self.rail_payment_id).into_bytes(),

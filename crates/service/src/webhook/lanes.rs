@@ -19,7 +19,7 @@ const APPLICATION_MAX: usize = 128;
 /// for the database: twice as many whenever they run out, half as many when some come too late.
 const AHEAD_START: u32 = 16;
 const AHEAD_MAX: u32 = 2_048;
-/// In all.
+/// Events claimed ahead, of all lanes.
 const HELD_MAX: usize = 8_192;
 /// A claimed event that was not sent by then is given back: its lease must outlast the attempt.
 const HELD_TIME_MAX: Duration = Duration::from_secs(3);

@@ -17,7 +17,7 @@ use crate::domain::{
     AttemptId, AttemptState, Change, Effect, ExceptionKind, Lane, ReferenceNumber, Status, Step,
     Word,
 };
-use crate::store::paying::{APPLIED, Known, UNSETTLED, free_at_ms};
+use crate::store::paying::{APPLIED, Heard, Known, UNSETTLED, free_at_ms};
 use crate::store::records::read_status;
 use crate::store::{
     Committed, Receipt, Received, Reception, Resolved, Result, Stepped, StoreError, Unreceived,
@@ -48,8 +48,8 @@ impl Postgres {
         lock_order(&transaction, &change.reference_number).await?;
         if !receipts::insert(&transaction, &[(receipt, APPLIED)]).await? {
             let known = receipts::stored(&transaction, &[receipt]).await?;
-            if known.get(&key(receipt)).is_some_and(|stored| !stored.known.is_repeated_by(receipt))
-            {
+            let known = known.get(&key(receipt)).map(|stored| &stored.known);
+            if let Heard::Otherwise = receipt.was_heard(known, false) {
                 return Ok(Err(Unreceived::IdReused));
             }
             receipts::count_duplicates(&transaction, &[receipt]).await?;
@@ -205,27 +205,27 @@ impl<'a> Books<'a> {
 
     fn receive(&mut self, receipt: &'a Receipt) -> Result<Reception> {
         let call_id = receipt.stamp.event_id.as_str();
-        if let Some(stored) = self.receipts.get(&key(receipt)) {
-            if stored.call_id == call_id {
-                return Ok(Ok(receipt.as_stored(&stored.outcome, stored.exception.as_deref())));
-            }
-            if !stored.known.is_repeated_by(receipt) {
-                return Ok(Err(Unreceived::IdReused));
-            }
-            self.duplicates.push(receipt);
-            return Ok(Ok(Received::Duplicate));
+        let (rail, id, kind) = key(receipt);
+        let was_reversed =
+            self.receipts.contains_key(&(rail.clone(), id.clone(), Word::REVERSAL.to_owned()));
+        let stored = self.receipts.get(&(rail, id, kind));
+        if let Some(stored) = stored.filter(|stored| stored.call_id == call_id) {
+            return Ok(Ok(receipt.as_stored(&stored.outcome, stored.exception.as_deref())));
         }
-        let (rail, id, _) = key(receipt);
-        let reversal = (rail, id, Word::REVERSAL.to_owned());
-        if receipt.needs_own_name(self.receipts.contains_key(&reversal)) {
-            return Ok(Err(Unreceived::IdReused));
+        match receipt.was_heard(stored.map(|stored| &stored.known), was_reversed) {
+            Heard::Never => {}
+            Heard::Otherwise => return Ok(Err(Unreceived::IdReused)),
+            Heard::Before => {
+                self.duplicates.push(receipt);
+                return Ok(Ok(Received::Duplicate));
+            }
         }
         let received = match &receipt.effect {
             Effect::Confirm(change) => match self.commit(change)? {
                 Committed::Done => Received::Confirmed,
                 Committed::Lost(status) => {
-                    let detail = format!("the order is already {}", status.code());
-                    self.except(receipt, ExceptionKind::of_settled(status), detail)
+                    let (kind, detail) = ExceptionKind::of_lost(status);
+                    self.except(receipt, kind, detail)
                 }
                 Committed::Refused | Committed::NoSuchOrder => {
                     return Err(StoreError::Unknown("the order of a payment"));

@@ -10,7 +10,7 @@ use super::{Sqlite, execute, row, rows};
 use crate::domain::{
     AttemptId, Centimos, Change, Effect, ExceptionKind, ReferenceNumber, Status, Word,
 };
-use crate::store::paying::{Known, UNSETTLED};
+use crate::store::paying::{Heard, Known, UNSETTLED};
 use crate::store::{
     Committed, Receipt, Received, Reception, Resolved, Result, Stepped, StoreError, Unreceived,
 };
@@ -117,23 +117,22 @@ fn receive(db: &Connection, receipt: &Receipt) -> Result<Reception> {
         },
     )?;
     let stored = of_this_id.iter().find(|(kind, ..)| kind == notice.word.kind());
-    if let Some((_, rowid, known)) = stored {
-        if !known.is_repeated_by(receipt) {
-            return Ok(Err(Unreceived::IdReused));
+    let was_reversed = of_this_id.iter().any(|(kind, ..)| kind == Word::REVERSAL);
+    match receipt.was_heard(stored.map(|(.., known)| known), was_reversed) {
+        Heard::Never => {}
+        Heard::Otherwise => return Ok(Err(Unreceived::IdReused)),
+        Heard::Before => {
+            let sql = "update receipts set duplicates = duplicates + 1 where rowid = ?1";
+            execute(db, sql, [stored.map(|(_, rowid, _)| *rowid)])?;
+            return Ok(Ok(Received::Duplicate));
         }
-        let sql = "update receipts set duplicates = duplicates + 1 where rowid = ?1";
-        execute(db, sql, [rowid])?;
-        return Ok(Ok(Received::Duplicate));
-    }
-    if receipt.needs_own_name(of_this_id.iter().any(|(kind, ..)| kind == Word::REVERSAL)) {
-        return Ok(Err(Unreceived::IdReused));
     }
     let received = match &receipt.effect {
         Effect::Confirm(change) => match commit(db, change)? {
             Committed::Done => Received::Confirmed,
             Committed::Lost(status) => {
-                let kind = ExceptionKind::of_settled(status);
-                except(db, receipt, kind, &format!("the order is already {}", status.code()))?
+                let (kind, detail) = ExceptionKind::of_lost(status);
+                except(db, receipt, kind, &detail)?
             }
             Committed::Refused | Committed::NoSuchOrder => {
                 return Err(StoreError::Unknown("the order of a payment"));

@@ -216,7 +216,7 @@ async fn other_money_by_an_id_of_the_rails_that_was_used_before_is_held(database
     assert_eq!(paying.exceptions(first).await, of_first);
     assert_eq!(paying.stands(second).await, ("held", "PEN"));
     let held = paying.ledger(second).await.remove(0);
-    let name = format!("p1 (15000.00 for order {})", second.reference_number.as_str());
+    let name = format!("p1 (15000.00 for attempt {})", by_second.id.as_str());
     assert_eq!(held.rail_payment_id, name);
     resolve(&paying, held.id, Resolution::Accept).await.unwrap();
     assert_eq!(paying.stands(second).await, ("accepted", "CON"));
