@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use svc_service::app::Clock;
-use svc_service::domain::Author;
+use svc_service::domain::{Author, after};
 use svc_service::store::Store;
 
 /// Who does something that the history keeps.
@@ -60,11 +60,15 @@ impl Between {
         &self,
         store: &Store,
     ) -> anyhow::Result<(Option<Timestamp>, Option<Timestamp>)> {
-        // A sandbox may be ahead of the machine.
-        let now = Clock::system().now().checked_add(store.clock_ahead().await?)?;
+        let now = now(store).await?;
         let at = |moment: Option<Moment>| moment.map(|moment| moment.at(now)).transpose();
         Ok((at(self.since)?, at(self.until)?))
     }
+}
+
+/// The time of what is stored: a sandbox may be ahead of the machine.
+pub(crate) async fn now(store: &Store) -> anyhow::Result<Timestamp> {
+    Ok(after(Clock::system().now(), store.clock_ahead().await?))
 }
 
 #[derive(Clone, Copy)]

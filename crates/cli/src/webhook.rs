@@ -2,7 +2,6 @@
 
 use anyhow::{anyhow, bail};
 use serde::Serialize;
-use svc_service::app::Clock;
 use svc_service::domain::{
     Author, EventId, ExternalTransactionId, PublishableKey, ReferenceNumber,
 };
@@ -11,7 +10,7 @@ use svc_service::store::{
 };
 
 use crate::application::application_id;
-use crate::arguments::{Between, one_of};
+use crate::arguments::{Between, now, one_of};
 use crate::output;
 use crate::settings::DataArgs;
 
@@ -238,7 +237,7 @@ async fn replay(args: Replay) -> anyhow::Result<()> {
     let mut filter = args.which.filter(&store, &directory).await?;
     filter.id = args.event.as_deref().map(event_id).transpose()?;
     let one = filter.id.clone();
-    let (now, by) = (Clock::system().now(), Author::command_line(None));
+    let (now, by) = (now(&store).await?, Author::command_line(None));
     let subject = args.event.as_deref().unwrap_or("events");
     let replayed = store.replay(filter.clone(), now, by, subject).await?;
     if let Some(id) = one.filter(|_| replayed == 0) {

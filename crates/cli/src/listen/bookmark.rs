@@ -18,8 +18,8 @@ pub(super) struct Bookmark {
 #[derive(Default, Serialize, Deserialize)]
 struct Kept {
     /// Somebody has listened with it: what comes after it is news. Before that, older events are passed over.
-    #[serde(default)]
-    begun: bool,
+    /// (Files of older versions do not say it; they have a cursor by then.)
+    begun: Option<bool>,
     cursor: Option<String>,
     /// The cursor stays half a minute behind: these come again and are known.
     forwarded: BTreeSet<String>,
@@ -37,8 +37,9 @@ impl Bookmark {
                 return Err(fault).with_context(|| format!("cannot read {}", path.display()));
             }
         };
-        let kept: Kept = kept.unwrap_or_default();
-        let is_new = !kept.begun;
+        let mut kept: Kept = kept.unwrap_or_default();
+        let is_new = !kept.begun.unwrap_or(kept.cursor.is_some());
+        kept.begun = Some(!is_new);
         // We may have ended in the middle of a reading, whose earlier pages will come again.
         let bookmark = Self { path, reading: kept.forwarded.clone(), kept, is_new };
         // Before anything is forwarded: whoever cannot remember would forward it all again.
@@ -51,7 +52,7 @@ impl Bookmark {
     }
 
     pub(super) fn begun(&mut self) -> anyhow::Result<()> {
-        self.kept.begun = true;
+        self.kept.begun = Some(true);
         self.write()
     }
 

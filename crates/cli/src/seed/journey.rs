@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use svc_service::app::App;
 use svc_service::domain::{
     About, Actor, AdditionalInfo, Author, CancelReason, Centimos, ExternalTransactionId, Kwanza,
@@ -215,7 +215,6 @@ fn moments(
     begin: Timestamp,
     end: Timestamp,
 ) -> Vec<(Timestamp, usize, Option<&Act>)> {
-    let after = |time: Timestamp, by: SignedDuration| after(time, by);
     let mut all = Vec::new();
     for (index, story) in stories.iter().enumerate() {
         let begins = after(begin, story.begins);

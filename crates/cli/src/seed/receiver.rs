@@ -13,10 +13,10 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use jiff::{SignedDuration, Timestamp};
 use svc_service::app::App;
+use svc_service::domain::{after, before};
 use tokio::net::TcpListener;
 
 use super::shops::ILL;
-use svc_service::domain::{after, before};
 
 /// Of this machine alone, and nobody else's habit: what is left over of a seeded month (references that
 /// expire later) is sent to an address where nobody listens.

@@ -133,6 +133,8 @@ pub(super) async fn rotate_client_secret(
     form: Form,
 ) -> Result<Response, Refusal> {
     viewer.needs(Permission::ManageKeys)?;
+    // Another node may have changed it a moment ago.
+    app.directory.refresh(&app.store).await?;
     let partner = own_partner(&app, &viewer, &client)?;
     let overlap = overlap(&form)?;
     // One old secret is kept: with another rotation the one that is in use would end now.

@@ -330,7 +330,10 @@ pub(super) async fn recover(
     });
     match tokio::time::timeout(ANSWER_AFTER, recovering).await {
         Ok(Ok(outcome)) => outcome.map(|()| done(&page, "recovered")),
-        Ok(Err(ended)) => std::panic::resume_unwind(ended.into_panic()),
+        Ok(Err(ended)) => match ended.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(Refusal::Unavailable("the service is ending".into())),
+        },
         Err(_) => Ok(done(&page, "recovering")),
     }
 }

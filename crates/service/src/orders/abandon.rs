@@ -21,7 +21,6 @@ pub(super) async fn abandon(
     nonce: &str,
 ) -> Result<(), StoreError> {
     let now = app.clock.now();
-    let after = |from: Timestamp, pause| after(from, pause);
     let left_at = app.store.visit(reference, nonce).await?.and_then(|visit| visit.left_at);
     if let Some(left_at) = left_at
         && let Some(dossier) = app.store.dossier(reference).await?

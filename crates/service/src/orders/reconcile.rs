@@ -101,7 +101,7 @@ async fn compare(
 ) -> Result<Finding, StoreError> {
     let (order, attempt) = spoken_of(app, &notice).await?.unzip();
     let order = order.map(|dossier| dossier.order.reference_number);
-    if is_payment(&notice) {
+    if notice.word.is_payment() {
         paid.extend(order.clone());
     }
     let (id, amount) = (notice.rail_payment_id.clone(), notice.word.amount());
@@ -141,10 +141,6 @@ async fn received(
     }
 }
 
-fn is_payment(notice: &Notice) -> bool {
-    matches!(notice.word, Word::Paid(_))
-}
-
 async fn order_of(app: &App, notice: &Notice) -> Result<Option<ReferenceNumber>, StoreError> {
     Ok(spoken_of(app, notice).await?.map(|(dossier, _)| dossier.order.reference_number))
 }
@@ -170,7 +166,7 @@ async fn missing_there(
             Err(_) if day > date => Vec::new(),
             Err(fault) => return Err(fault.into()),
         };
-        for notice in notices.iter().filter(|notice| is_payment(notice)) {
+        for notice in notices.iter().filter(|notice| notice.word.is_payment()) {
             told.extend(order_of(app, notice).await?);
         }
     }

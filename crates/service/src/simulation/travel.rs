@@ -17,7 +17,10 @@ pub(crate) async fn travel(app: &App, by: SignedDuration) -> Result<bool, StoreE
     let journey = tokio::spawn(go(app.clone(), by));
     match tokio::time::timeout(ANSWER_AFTER, journey).await {
         Ok(Ok(outcome)) => outcome.map(|()| true),
-        Ok(Err(ended)) => std::panic::resume_unwind(ended.into_panic()),
+        Ok(Err(ended)) => match ended.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(StoreError::Unavailable("the service is ending".into())),
+        },
         Err(_) => Ok(false),
     }
 }

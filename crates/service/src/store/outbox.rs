@@ -207,13 +207,6 @@ pub struct FeedPage {
     pub undelivered: bool,
 }
 
-impl FeedPage {
-    /// The events among which it looks.
-    pub(super) fn all(&self) -> EventFilter {
-        EventFilter { application: Some(self.application), ..EventFilter::default() }
-    }
-}
-
 #[derive(Clone, Debug)]
 pub struct Feed {
     pub events: Vec<EventRecord>,
@@ -347,7 +340,8 @@ impl ReplayNote {
 }
 
 impl EventFilter {
-    /// The condition on parameters 1 to 6, strict in what is given so that an index can serve it.
+    /// The condition on parameters 1 to 6, strict in what is given so that an index can serve it. One bound on
+    /// each side: of two SQLite seeks by the first, and tests the other row by row.
     pub(super) fn condition(&self, parameter: impl Fn(usize) -> String) -> String {
         let columns = [
             ("id", self.id.is_some()),
@@ -355,7 +349,7 @@ impl EventFilter {
             ("reference_number", self.reference_number.is_some()),
             ("state", self.state.is_some()),
         ];
-        let mut condition = format!("id >= {} and id < {}", parameter(5), parameter(6));
+        let mut condition = format!("id > {} and id <= {}", parameter(5), parameter(6));
         for (place, (column, given)) in (1..).zip(columns) {
             let parameter = parameter(place);
             condition += &match given {
@@ -374,13 +368,11 @@ impl EventFilter {
         self.id.is_some() || self.reference_number.is_some()
     }
 
-    /// Event ids begin with their time, so a range of times is a range of ids.
-    pub(super) fn first_id(&self) -> String {
-        self.since.map_or_else(String::new, |at| EventId::lowest_at(at).into())
-    }
-
-    pub(super) fn end_id(&self) -> String {
-        self.until.map_or_else(|| "evt_~".to_owned(), |at| EventId::lowest_at(at).into())
+    /// Event ids begin with their time, so a range of times is one of ids: after the first of these, up to the
+    /// second, neither of which is an event's.
+    pub(super) fn ids(&self) -> (String, String) {
+        let at = |time: Timestamp| String::from(EventId::lowest_at(time));
+        (self.since.map(at).unwrap_or_default(), self.until.map_or_else(|| "evt_~".into(), at))
     }
 }
 

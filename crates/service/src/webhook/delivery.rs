@@ -19,6 +19,8 @@ use crate::store::{Claimed, DeliveryAttempt, Verdict};
 pub(super) struct Delivery {
     pub lane: Lane,
     pub sign: Sign,
+    /// Its destination wants to be left alone for a while.
+    pub asks_for_time: bool,
     pub attempt: DeliveryAttempt,
     /// What chaos sends after it.
     pub follow_up: Option<(Chaos, Claimed)>,
@@ -85,7 +87,7 @@ pub(super) async fn deliver(app: &App, sender: &Sender, held: Held) -> Delivery 
         Some(_) if !asked || refused_again => Sign::Nothing,
         Some(_) => Sign::Failed,
     };
-    Delivery { lane, sign, attempt, follow_up }
+    Delivery { lane, sign, asks_for_time: outcome.retry_after.is_some(), attempt, follow_up }
 }
 
 /// The destination is there and does not want this one; it may want others.
@@ -135,12 +137,16 @@ fn decide(app: &App, outcome: &Outcome, event: &Claimed) -> Verdict {
     let dice = f64::from(u32::from_be_bytes(app.random.bytes())) / f64::from(u32::MAX);
     match next_retry(event.failures + 1, waited, outcome.retry_after, dice) {
         Retry::Exhausted => Verdict::Exhausted,
-        // Sent before its time, in vain: it keeps that time. A merchant that has come back is sent each event
-        // once before its time, and not in a circle what it refuses.
-        Retry::After(_) if event.due_at > now => Verdict::RetryAt(event.due_at),
         Retry::After(delay) => {
             let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);
-            Verdict::RetryAt(after(now, delay))
+            // Sent before its time, in vain, it keeps that time: what a merchant that has come back refuses is not
+            // sent in a circle. Unless it asks for more time, which ends all sending before time.
+            let next = match outcome.retry_after {
+                None if event.due_at > now => event.due_at,
+                None => after(now, delay),
+                Some(_) => after(now, delay).max(event.due_at),
+            };
+            Verdict::RetryAt(next)
         }
     }
 }

@@ -288,8 +288,11 @@ impl Dispatcher {
                 }
             }
             Done::Delivered(delivery) => {
-                let Delivery { lane, sign, attempt, follow_up } = *delivery;
+                let Delivery { lane, sign, asks_for_time, attempt, follow_up } = *delivery;
                 self.lanes.ended(&lane, sign, attempt.number, self.app.clock.now());
+                if asks_for_time {
+                    self.lanes.keep_to_time(&lane);
+                }
                 if let Some((chaos, event)) = follow_up {
                     let (app, sender) = (self.app.clone(), Arc::clone(&self.sender));
                     self.tasks.spawn(async move {

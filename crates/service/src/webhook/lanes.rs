@@ -97,8 +97,8 @@ struct State {
     place: Place,
     /// Stands in `sendable`.
     sending: bool,
-    /// The merchant has just come back: what waits for it goes before its time, each event once. Those due
-    /// before this moment have gone.
+    /// The merchant has just come back: what waits for it goes before its time. Those due before this moment
+    /// have gone.
     catching_up: Option<Timestamp>,
     /// All that is due was claimed; the next claim is for those that are not.
     ahead_of_time: bool,
@@ -154,14 +154,15 @@ impl State {
         match (self.catching_up, full_to) {
             (None, full_to) => full_to.is_some(),
             (Some(_), Some(last)) if was_ahead => {
-                // Others may be due at the same moment: it is gone past once nothing else is left of it.
+                // Others may be due at the same moment, and are asked for with the next; no more than once.
                 let step = SignedDuration::from_millis(i64::from(last == want.due_from));
                 self.catching_up = Some(after(last, step));
                 true
             }
             (Some(_), None) if was_ahead => {
                 self.catching_up = None;
-                false
+                // Somebody may have rung for what is due, which was not looked for.
+                true
             }
             (Some(_), Some(_)) => true,
             (Some(_), None) => {
@@ -280,6 +281,8 @@ impl Lanes {
             && !state.breaker.is_broken()
         {
             state.catching_up = Some(state.catching_up.unwrap_or(due_at).min(due_at));
+            // A claim that is under way has not seen it, and says nothing about it.
+            state.ahead_of_time = false;
         }
     }
 
@@ -342,6 +345,7 @@ impl Lanes {
                     // Not after every pause: events that are refused each time would bring the next one on.
                     let catches_up = long_broken || state.interrupted;
                     state.catching_up = catches_up.then_some(Timestamp::MIN);
+                    state.ahead_of_time = false;
                     (state.interrupted, state.advanced) = (false, false);
                     state.waiting = true;
                     // The pause is over before its time.
@@ -357,6 +361,7 @@ impl Lanes {
                 if state.breaker.is_broken() {
                     let early = state.held.iter().any(|held| held.event.due_at > now);
                     let early = state.catching_up.take().is_some() || early;
+                    state.ahead_of_time = false;
                     state.interrupted |= early && state.advanced;
                     state.ahead = 0;
                     // They wait for the probe like all others.
@@ -368,6 +373,13 @@ impl Lanes {
         }
         if state.waiting {
             self.queue(lane.clone());
+        }
+    }
+
+    /// Nothing more of this lane is claimed before its time.
+    pub(super) fn keep_to_time(&mut self, lane: &Lane) {
+        if let Some(state) = self.known.get_mut(lane) {
+            state.catching_up = None;
         }
     }
 

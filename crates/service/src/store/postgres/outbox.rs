@@ -160,6 +160,7 @@ impl Postgres {
             "select {EVENT_COLUMNS} from outbox where {} order by id desc limit $7",
             condition(&filter)
         );
+        let (after, to) = filter.ids();
         let rows = self
             .client()
             .await?
@@ -170,8 +171,8 @@ impl Postgres {
                     &filter.application.map(|id| id.0),
                     &filter.reference_number.as_ref().map(ReferenceNumber::as_str),
                     &filter.state.map(EventState::as_str),
-                    &filter.first_id(),
-                    &filter.end_id(),
+                    &after,
+                    &to,
                     &as_limit(limit),
                 ],
             )
@@ -214,17 +215,20 @@ impl Postgres {
     ) -> Result<ReplaySlice> {
         let mut db = self.client().await?;
         let transaction = db.transaction().await.map_err(Fault::from)?;
+        let (first, end) = filter.ids();
+        let after = after.max(first);
         let goes_on_after = match filter.is_narrow() {
             true => None,
-            false => stretch(&transaction, &filter, &after).await?.goes_on_after(),
+            false => {
+                let of = filter.application;
+                stretch(&transaction, of, (&after, &end)).await?.goes_on_after()
+            }
         };
-        let last = goes_on_after.clone().unwrap_or_else(|| filter.end_id());
         // Locked in the order in which everybody takes them.
         let sql = format!(
             "update outbox set state = 'queued', failures = 0, queued_at_ms = $7,
                  next_attempt_at_ms = $7
-             where id in (select id from outbox where {} and latest and id > $8 and id <= $9
-                          order by id for update)",
+             where id in (select id from outbox where {} and latest order by id for update)",
             condition(&filter)
         );
         let replayed = transaction
@@ -235,11 +239,9 @@ impl Postgres {
                     &filter.application.map(|id| id.0),
                     &filter.reference_number.as_ref().map(ReferenceNumber::as_str),
                     &filter.state.map(EventState::as_str),
-                    &filter.first_id(),
-                    &filter.end_id(),
-                    &at.as_millisecond(),
                     &after,
-                    &last,
+                    goes_on_after.as_ref().unwrap_or(&end),
+                    &at.as_millisecond(),
                 ],
             )
             .await
@@ -259,7 +261,8 @@ impl Postgres {
         // In a statement of its own: what is committed after it is seen by the next ones.
         let row = db.query_one(UNSEEN_FOR, &[]).await.map_err(Fault::from)?;
         let unseen_for = Duration::try_from_secs_f64(row.get(0)).unwrap_or_default();
-        let stretch = stretch(&db, &page.all(), after).await?;
+        let (_, end) = EventFilter::default().ids();
+        let stretch = stretch(&db, Some(page.application), (after, &end)).await?;
         let sql = format!(
             "select {EVENT_COLUMNS} from outbox where application_id = $1 and id > $2 and id <= $3
                  and (not $4 or state in ('queued', 'exhausted'))
@@ -425,20 +428,22 @@ fn condition(filter: &EventFilter) -> String {
     filter.condition(|place| format!("${place}::{}", FILTER_TYPES[place - 1]))
 }
 
-/// The next events in the filter's range, whether it wants them or not.
-async fn stretch(db: &impl GenericClient, filter: &EventFilter, after: &str) -> Result<Stretch> {
-    let of = match filter.application {
+/// The next events in a range of ids.
+async fn stretch(
+    db: &impl GenericClient,
+    application: Option<ApplicationId>,
+    (after, to): (&str, &str),
+) -> Result<Stretch> {
+    let of = match application {
         Some(_) => "application_id = $1",
         None => "$1::bigint is null",
     };
     let sql = format!(
         "select max(id), count(*) from (select id from outbox
-             where {of} and id >= $2 and id < $3 and id > $4 order by id limit $5) scanned"
+             where {of} and id > $2 and id <= $3 order by id limit $4) scanned"
     );
-    let application = filter.application.map(|id| id.0);
-    let (first, end) = (filter.first_id(), filter.end_id());
     let row = db
-        .query_one(&sql, &[&application, &first, &end, &after, &SCANNED_MAX])
+        .query_one(&sql, &[&application.map(|id| id.0), &after, &to, &SCANNED_MAX])
         .await
         .map_err(Fault::from)?;
     Ok(Stretch { last_id: row.get(0), rows: row.get(1) })

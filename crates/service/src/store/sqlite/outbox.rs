@@ -78,9 +78,9 @@ impl Sqlite {
             format!("select {EVENT_COLUMNS} from outbox where {matches} order by id desc limit ?7");
         self.reader
             .run(move |db| {
-                let (id, application, reference, state, first, end) = parameters(&filter);
-                let limit = as_limit(limit);
-                let given = params![id, application, reference, state, first, end, limit];
+                let (id, application, reference, state) = parameters(&filter);
+                let ((after, to), limit) = (filter.ids(), as_limit(limit));
+                let given = params![id, application, reference, state, after, to, limit];
                 rows(db, &sql, given, event_row)?.into_iter().map(EventRow::read).collect()
             })
             .await
@@ -121,18 +121,19 @@ impl Sqlite {
         let sql = format!(
             "update outbox set state = 'queued', failures = 0, queued_at_ms = ?7,
                  next_attempt_at_ms = ?7
-             where {matches} and latest and id > ?8 and id <= ?9"
+             where {matches} and latest"
         );
         self.writer
             .run_compound(move |db| {
+                let (first, end) = filter.ids();
+                let after = after.clone().max(first);
                 let goes_on_after = match filter.is_narrow() {
                     true => None,
-                    false => stretch(db, &filter, &after)?.goes_on_after(),
+                    false => stretch(db, filter.application, (&after, &end))?.goes_on_after(),
                 };
-                let (id, application, reference, state, first, end) = parameters(&filter);
-                let (at_ms, last) = (at.as_millisecond(), goes_on_after.as_ref().unwrap_or(&end));
-                let given =
-                    params![id, application, reference, state, first, end, at_ms, after, last];
+                let (id, application, reference, state) = parameters(&filter);
+                let (to, at_ms) = (goes_on_after.as_ref().unwrap_or(&end), at.as_millisecond());
+                let given = params![id, application, reference, state, after, to, at_ms];
                 let replayed = execute(db, &sql, given)? as u64;
                 if replayed > 0 {
                     let Statement { sql, values } = note.row(at, replayed);
@@ -149,15 +150,18 @@ impl Sqlite {
     }
 }
 
-/// The next events in the filter's range, whether it wants them or not.
-fn stretch(db: &Connection, filter: &EventFilter, after: &str) -> Result<Stretch> {
-    let of = if filter.application.is_some() { "application_id = ?1" } else { "?1 is null" };
+/// The next events in a range of ids.
+fn stretch(
+    db: &Connection,
+    application: Option<ApplicationId>,
+    (after, to): (&str, &str),
+) -> Result<Stretch> {
+    let of = if application.is_some() { "application_id = ?1" } else { "?1 is null" };
     let sql = format!(
         "select max(id), count(*) from (select id from outbox
-             where {of} and id >= ?2 and id < ?3 and id > ?4 order by id limit ?5)"
+             where {of} and id > ?2 and id <= ?3 order by id limit ?4)"
     );
-    let (_, application, _, _, first, end) = parameters(filter);
-    let given = params![application, first, end, after, SCANNED_MAX];
+    let given = params![application.map(|id| id.0), after, to, SCANNED_MAX];
     let read = |row: &Row<'_>| Ok(Stretch { last_id: row.get(0)?, rows: row.get(1)? });
     Ok(row(db, &sql, given, read)?.unwrap_or(Stretch { last_id: None, rows: 0 }))
 }
@@ -280,7 +284,8 @@ fn record(db: &Connection, attempt: &DeliveryAttempt) -> Result<Recorded> {
 /// The stretch first: an event that is committed between the two reads is then in the second.
 fn feed(db: &Connection, page: &FeedPage, unseen_for: Duration) -> Result<Feed> {
     let after = page.after.as_ref().map_or("", EventId::as_str);
-    let stretch = stretch(db, &page.all(), after)?;
+    let (_, end) = EventFilter::default().ids();
+    let stretch = stretch(db, Some(page.application), (after, &end))?;
     let sql = format!(
         "select {EVENT_COLUMNS} from outbox where application_id = ?1 and id > ?2 and id <= ?3
              and (not ?4 or state in ('queued', 'exhausted'))
@@ -330,8 +335,7 @@ pub(super) fn supersede(db: &Connection, reference: &ReferenceNumber) -> Result<
     .map(drop)
 }
 
-type Parameters<'a> =
-    (Option<&'a str>, Option<i64>, Option<&'a str>, Option<&'static str>, String, String);
+type Parameters<'a> = (Option<&'a str>, Option<i64>, Option<&'a str>, Option<&'static str>);
 
 fn parameters(filter: &EventFilter) -> Parameters<'_> {
     (
@@ -339,8 +343,6 @@ fn parameters(filter: &EventFilter) -> Parameters<'_> {
         filter.application.map(|id| id.0),
         filter.reference_number.as_ref().map(ReferenceNumber::as_str),
         filter.state.map(EventState::as_str),
-        filter.first_id(),
-        filter.end_id(),
     )
 }
 

@@ -281,3 +281,28 @@ fn what_is_refused_before_its_time_does_not_go_in_a_circle() {
     assert!(sent.iter().all(|count| (1..=2).contains(count)), "{sent:?}");
     assert!(lanes.known[&lane()].catching_up.is_none());
 }
+
+#[test]
+fn what_is_given_back_during_a_claim_goes_early_all_the_same() {
+    let (mut lanes, steady) = (Lanes::default(), NOW);
+    for (number, now) in [0, 0, 0, 0, 0, 1_000, 3_000].into_iter().enumerate() {
+        one(&mut lanes, number as u8, Sign::Failed, at(now), steady);
+    }
+    let now = at(7_000);
+    lanes.notice(lane());
+    assert_eq!(turn(&mut lanes, now, steady), 1, "one probe");
+    lanes.ended(&lane(), Sign::Taken, 1, now);
+    let nothing = |lanes: &mut Lanes, wants| {
+        lanes.claimed(wants, Vec::new(), &LeaseToken::assign([0; 16]), steady);
+    };
+    let due = lanes.wants(now);
+    nothing(&mut lanes, due);
+    let early = lanes.wants(now);
+    assert_eq!(early[0].due_by, Timestamp::MAX);
+    lanes.given_back(&lane(), at(3_600_000), now);
+    nothing(&mut lanes, early);
+    let due = lanes.wants(now);
+    assert_eq!(due[0].due_by, now);
+    nothing(&mut lanes, due);
+    assert_eq!(lanes.wants(now)[0].due_by, Timestamp::MAX, "the claim had not seen it");
+}

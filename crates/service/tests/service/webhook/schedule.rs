@@ -18,6 +18,7 @@ on_both_engines! {
     a_merchant_that_is_back_gets_everything_after_the_next_probe,
     a_merchant_that_is_back_is_sent_more_and_more_and_not_all_at_once,
     what_a_merchant_that_is_back_refuses_is_not_sent_in_a_circle,
+    a_merchant_that_is_back_and_asks_for_time_gets_it,
     one_order_that_always_fails_does_not_hold_up_the_others,
     one_order_that_always_fails_does_not_end_the_catching_up,
 }
@@ -276,6 +277,36 @@ async fn what_a_merchant_that_is_back_refuses_is_not_sent_in_a_circle(database: 
     let kept =
         after.iter().filter(|(id, due_at)| before[*id] == **due_at && **due_at > now).count();
     assert!(kept >= ORDERS / 2, "{kept} kept their time");
+}
+
+async fn a_merchant_that_is_back_and_asks_for_time_gets_it(database: TestDatabase) {
+    const ORDERS: usize = 60;
+    // It is down; then it takes one event, and asks for an hour each time it is sent another.
+    let (is_up, takes_one) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(true));
+    let up = Arc::clone(&is_up);
+    let receiver = Receiver::start(move |_| {
+        let answer = Response::builder();
+        let answer = match up.load(Ordering::SeqCst) {
+            false => answer.status(500),
+            true if takes_one.swap(false, Ordering::SeqCst) => answer.status(200),
+            true => answer.status(422).header("retry-after", "3600"),
+        };
+        answer.body("".into()).unwrap()
+    })
+    .await;
+    let mut delivery = TestDelivery::start(database).await;
+    let shop = delivery.shop(&receiver.url()).await;
+    paid_orders(&delivery, &shop, ORDERS).await;
+    delivery.drain().await;
+    let failed_for_a_day = delivery.app.clock.now().as_millisecond() + 86_400_000;
+    while delivery.app.clock.now().as_millisecond() < failed_for_a_day {
+        assert!(delivery.step().await);
+    }
+    let failed = receiver.requests().len();
+    is_up.store(true, Ordering::SeqCst);
+    assert!(patiently(delivery.step()).await);
+    let sent = receiver.requests().len() - failed;
+    assert!(sent < ORDERS / 2, "{sent} requests, although it asked for time");
 }
 
 async fn one_order_that_always_fails_does_not_hold_up_the_others(database: TestDatabase) {
