@@ -87,7 +87,7 @@ need_schemathesis() {
 # Chromium without its windows takes half the time for the same pages; the whole one does as well.
 need_browser() {
   command -v chromium-headless-shell >/dev/null 2>&1 && return
-  (install_packages chromium-headless-shell) || need_program chromium chromium
+  (install_packages chromium-headless-shell) 2>/dev/null || need_program chromium chromium
 }
 
 need_php() {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use svc_service::app::App;
 use svc_service::credentials::{self, Issued};
 use svc_service::domain::{Author, ClientId, PublishableKey};
-use svc_service::store::{Application, Directory, Partner, PartnerState};
+use svc_service::store::{Application, Directory, Partner, PartnerState, StoreError};
 
 use crate::arguments::length;
 use crate::output;
@@ -195,9 +195,9 @@ async fn rotate(args: Rotate) -> anyhow::Result<()> {
     let client = ClientId::parse(args.client_id.clone())?;
     let older =
         app.directory.known().partner(&client).and_then(|partner| old_secret(&app, partner));
-    let secret =
-        credentials::rotate_client_secret(&app, &client, args.overlap, &Author::command_line(None))
-            .await?;
+    let by = Author::command_line(None);
+    let secret = credentials::rotate_client_secret(&app, &client, args.overlap, true, &by).await?;
+    let secret = secret.ok_or(StoreError::Unknown("the client id"))?;
     if args.json {
         output::json(&NewSecret {
             client_id: &args.client_id,

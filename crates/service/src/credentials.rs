@@ -45,17 +45,20 @@ pub async fn create_partner(app: &App, name: &str) -> Result<Issued, StoreError>
     Ok(Issued { client_id, client_secret, application: issued })
 }
 
-/// The old secret works until `overlap` has passed; tokens issued so far stop working now.
+/// The old secret works until `overlap` has passed; tokens issued so far stop working now. Nothing, if the client
+/// is not known or, unless `anyway`, the secret before that one still works: it would end now.
 pub async fn rotate_client_secret(
     app: &App,
     client: &ClientId,
     overlap: SignedDuration,
+    anyway: bool,
     by: &Author,
-) -> Result<SecretString, StoreError> {
+) -> Result<Option<SecretString>, StoreError> {
     let secret = client_secret(app);
     let hash = app.keys.hash(secret.expose_secret());
-    app.store.rotate_partner_secret(client, rotation(app, hash, overlap, by)?).await?;
-    Ok(secret)
+    let rotation = rotation(app, hash, overlap, by)?;
+    let done = app.store.rotate_partner_secret(client, rotation, anyway).await?;
+    Ok(done.then_some(secret))
 }
 
 pub async fn create_application(

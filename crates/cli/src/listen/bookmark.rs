@@ -125,3 +125,28 @@ pub(super) fn default_path(server: &str, application: &str) -> anyhow::Result<Pa
     };
     Ok(state.join("svc").join(format!("listen-{}-{}.json", plain(server), plain(application))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_has_listened_to_the_end_of_the_past_hears_what_was_missed() {
+        let folder = std::env::temp_dir().join(format!("svc_bookmark_{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("cursor.json");
+        let is_new = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Bookmark::open(path.clone(), false).unwrap().is_new()
+        };
+        assert!(is_new(r#"{"begun":false,"cursor":"c","forwarded":[]}"#), "it was interrupted");
+        assert!(!is_new(r#"{"begun":true,"cursor":null,"forwarded":[]}"#), "nothing was there yet");
+        assert!(!is_new(r#"{"cursor":"c","forwarded":[]}"#), "of an older version");
+        let mut first = Bookmark::open(path.clone(), true).unwrap();
+        assert!(first.is_new());
+        assert!(Bookmark::open(path.clone(), false).unwrap().is_new(), "it has not begun");
+        first.begun().unwrap();
+        assert!(!Bookmark::open(path.clone(), false).unwrap().is_new());
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+}

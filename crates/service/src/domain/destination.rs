@@ -56,10 +56,6 @@ impl UrlRules {
             return Err(UrlIssue::Characters);
         }
         let url = Url::parse(text).map_err(|_| UrlIssue::NotAbsolute)?;
-        // As it is stored and requested, in which some letters take more room.
-        if url.as_str().len() > Self::CHARS_MAX {
-            return Err(UrlIssue::TooLong { max: Self::CHARS_MAX });
-        }
         // `http:host` parses, but is not what anybody means by an absolute URL.
         let absolute = text.split_once("://").is_some_and(|(scheme, _)| {
             scheme.eq_ignore_ascii_case(url.scheme()) && matches!(url.scheme(), "http" | "https")
@@ -88,6 +84,10 @@ impl UrlRules {
     /// Where webhooks go. Names are looked up again at every attempt: this only refuses what can never be right.
     pub fn webhook(&self, text: &str) -> Result<Url, UrlIssue> {
         let url = self.page(text)?;
+        // As it is stored and requested, in which some letters take more room.
+        if url.as_str().len() > Self::CHARS_MAX {
+            return Err(UrlIssue::TooLong { max: Self::CHARS_MAX });
+        }
         let port = url.port_or_known_default();
         if !matches!(port, Some(80 | 443 | 1024..)) || port.is_some_and(|p| DATA_PORTS.contains(&p))
         {

@@ -64,15 +64,25 @@ impl Store {
         self.change(set, Some(note), "the client id").await
     }
 
-    /// A new secret; the old one stays good until `rotation.previous_until`, old tokens die now.
-    pub async fn rotate_partner_secret(&self, client: &ClientId, rotation: Rotation) -> Result<()> {
+    /// A new secret; the old one stays good until `rotation.previous_until`, old tokens die now. Not, unless
+    /// `anyway`, while the one before still works, which would end at once; whether it was done.
+    pub async fn rotate_partner_secret(
+        &self,
+        client: &ClientId,
+        rotation: Rotation,
+        anyway: bool,
+    ) -> Result<bool> {
         let Rotation { secret, previous_until, at, by } = rotation;
         let sql = "update partners set previous_secret_hash = secret_hash,
                        previous_secret_until_ms = ?1, secret_hash = ?2, epoch = epoch + 1
-                   where client_id = ?3";
-        let rotate = Statement::new(sql, values![previous_until, secret, client.as_str()]);
-        let note = audited(at, &by, "partner.rotate_secret", client.as_str(), None, "");
-        self.change(rotate, Some(note), "the client id").await
+                   where client_id = ?3 and coalesce(previous_secret_until_ms, ?4) <= ?4";
+        let ended_by = if anyway { Timestamp::MAX } else { at };
+        self.transact(vec![
+            Statement::new(sql, values![previous_until, secret, client.as_str(), ended_by]),
+            raise_version(),
+            audited(at, &by, "partner.rotate_secret", client.as_str(), None, ""),
+        ])
+        .await
     }
 
     /// The client secret before the present one stops working now, and so do tokens: some may be of that one.

@@ -81,6 +81,15 @@ impl Want {
     pub fn due_by(due_by: Timestamp, lane: Lane, most: usize) -> Self {
         Self { lane, most, due_from: Timestamp::MIN, due_by }
     }
+
+    /// Whatever waits, from those due at that moment on.
+    pub fn early(due_from: Timestamp, lane: Lane, most: usize) -> Self {
+        Self { lane, most, due_from, due_by: Timestamp::MAX }
+    }
+
+    pub fn is_early(&self) -> bool {
+        self.due_by == Timestamp::MAX
+    }
 }
 
 /// A lane with queued events, and when the first of them is due.

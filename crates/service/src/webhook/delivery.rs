@@ -87,7 +87,8 @@ pub(super) async fn deliver(app: &App, sender: &Sender, held: Held) -> Delivery 
         Some(_) if !asked || refused_again => Sign::Nothing,
         Some(_) => Sign::Failed,
     };
-    Delivery { lane, sign, asks_for_time: outcome.retry_after.is_some(), attempt, follow_up }
+    let asks_for_time = outcome.failure.is_some() && outcome.retry_after > Some(Duration::ZERO);
+    Delivery { lane, sign, asks_for_time, attempt, follow_up }
 }
 
 /// The destination is there and does not want this one; it may want others.

@@ -289,9 +289,10 @@ impl Dispatcher {
             }
             Done::Delivered(delivery) => {
                 let Delivery { lane, sign, asks_for_time, attempt, follow_up } = *delivery;
-                self.lanes.ended(&lane, sign, attempt.number, self.app.clock.now());
+                let now = self.app.clock.now();
+                self.lanes.ended(&lane, sign, attempt.number, now);
                 if asks_for_time {
-                    self.lanes.keep_to_time(&lane);
+                    self.lanes.keep_to_time(&lane, now);
                 }
                 if let Some((chaos, event)) = follow_up {
                     let (app, sender) = (self.app.clone(), Arc::clone(&self.sender));

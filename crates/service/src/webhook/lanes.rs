@@ -3,12 +3,13 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::breaker::Breaker;
+use super::catching_up::CatchingUp;
 use super::delivery::Sign;
 use super::sender::EXCHANGE_TIMEOUT;
-use crate::domain::{ApplicationId, EventId, Lane, Steady, after};
+use crate::domain::{ApplicationId, EventId, Lane, Steady};
 use crate::store::{Claimed, LeaseToken, Want};
 
 /// Requests under way in all: what a node has memory for.
@@ -97,11 +98,10 @@ struct State {
     place: Place,
     /// Stands in `sendable`.
     sending: bool,
-    /// The merchant has just come back: what waits for it goes before its time. Those due before this moment
-    /// have gone.
-    catching_up: Option<Timestamp>,
-    /// All that is due was claimed; the next claim is for those that are not.
-    ahead_of_time: bool,
+    /// The merchant has just come back: what waits for it goes before its time.
+    catching_up: Option<CatchingUp>,
+    /// It has asked for time since: nothing goes before its time, until it was away and is back once more.
+    asked_for_time: bool,
     /// Something that had failed before was delivered since it came back.
     advanced: bool,
     /// It stopped answering while that went on; it goes on once it answers.
@@ -128,7 +128,7 @@ impl State {
             place: Place::Nowhere,
             sending: false,
             catching_up: None,
-            ahead_of_time: false,
+            asked_for_time: false,
             advanced: false,
             interrupted: false,
             ahead: 0,
@@ -150,26 +150,12 @@ impl State {
     /// Whether there may be more to claim after this, which gave as much as it asked for (then the last of it
     /// is due at that moment) or less.
     fn goes_on(&mut self, want: &Want, full_to: Option<Timestamp>) -> bool {
-        let was_ahead = std::mem::take(&mut self.ahead_of_time);
-        match (self.catching_up, full_to) {
-            (None, full_to) => full_to.is_some(),
-            (Some(_), Some(last)) if was_ahead => {
-                // Others may be due at the same moment, and are asked for with the next; no more than once.
-                let step = SignedDuration::from_millis(i64::from(last == want.due_from));
-                self.catching_up = Some(after(last, step));
-                true
-            }
-            (Some(_), None) if was_ahead => {
-                self.catching_up = None;
-                // Somebody may have rung for what is due, which was not looked for.
-                true
-            }
-            (Some(_), Some(_)) => true,
-            (Some(_), None) => {
-                self.ahead_of_time = true;
-                true
-            }
+        let Some(catching_up) = &mut self.catching_up else { return full_to.is_some() };
+        if !catching_up.claimed(want, full_to) {
+            self.catching_up = None;
         }
+        // Also at its end: somebody may have rung for what is due, which was not looked for.
+        true
     }
 }
 
@@ -223,11 +209,9 @@ impl Lanes {
                 continue;
             }
             free -= most;
-            wants.push(match state.catching_up {
-                Some(due_from) if state.ahead_of_time => {
-                    Want { lane, most, due_from, due_by: Timestamp::MAX }
-                }
-                _ => Want::due_by(now, lane, most),
+            wants.push(match &mut state.catching_up {
+                Some(catching_up) => catching_up.want(now, lane, most),
+                None => Want::due_by(now, lane, most),
             });
         }
         wants
@@ -249,7 +233,13 @@ impl Lanes {
             *count += 1;
             *last = event.due_at.max(*last);
             let state = self.known.get_mut(&lane).expect("lanes are claimed for while known");
-            state.held.push_back(Held { event, lease: lease.clone(), claimed_at });
+            let held = Held { event, lease: lease.clone(), claimed_at };
+            let is_early = || wants.iter().any(|want| want.lane == lane && want.is_early());
+            if state.asked_for_time && is_early() {
+                self.returned.push(held.into());
+                continue;
+            }
+            state.held.push_back(held);
             self.held += 1;
             self.of_application.entry(lane.application).or_default().held += 1;
             if !std::mem::replace(&mut state.sending, true) {
@@ -279,10 +269,9 @@ impl Lanes {
         if let Some(state) = self.known.get_mut(lane)
             && due_at > now
             && !state.breaker.is_broken()
+            && !state.asked_for_time
         {
-            state.catching_up = Some(state.catching_up.unwrap_or(due_at).min(due_at));
-            // A claim that is under way has not seen it, and says nothing about it.
-            state.ahead_of_time = false;
+            state.catching_up.get_or_insert_with(|| CatchingUp::from(due_at)).comes_again(due_at);
         }
     }
 
@@ -344,8 +333,8 @@ impl Lanes {
                 if state.breaker.succeeded() {
                     // Not after every pause: events that are refused each time would bring the next one on.
                     let catches_up = long_broken || state.interrupted;
-                    state.catching_up = catches_up.then_some(Timestamp::MIN);
-                    state.ahead_of_time = false;
+                    state.catching_up = catches_up.then(|| CatchingUp::from(Timestamp::MIN));
+                    state.asked_for_time &= !catches_up;
                     (state.interrupted, state.advanced) = (false, false);
                     state.waiting = true;
                     // The pause is over before its time.
@@ -361,7 +350,6 @@ impl Lanes {
                 if state.breaker.is_broken() {
                     let early = state.held.iter().any(|held| held.event.due_at > now);
                     let early = state.catching_up.take().is_some() || early;
-                    state.ahead_of_time = false;
                     state.interrupted |= early && state.advanced;
                     state.ahead = 0;
                     // They wait for the probe like all others.
@@ -376,11 +364,19 @@ impl Lanes {
         }
     }
 
-    /// Nothing more of this lane is claimed before its time.
-    pub(super) fn keep_to_time(&mut self, lane: &Lane) {
-        if let Some(state) = self.known.get_mut(lane) {
-            state.catching_up = None;
-        }
+    /// It has asked for time: what is not due is not sent.
+    pub(super) fn keep_to_time(&mut self, lane: &Lane, now: Timestamp) {
+        let Some(state) = self.known.get_mut(lane) else { return };
+        state.catching_up = None;
+        (state.interrupted, state.advanced) = (false, false);
+        state.asked_for_time = true;
+        let held = std::mem::take(&mut state.held);
+        let (early, due): (VecDeque<_>, _) =
+            held.into_iter().partition(|held| held.event.due_at > now);
+        state.held = due;
+        self.held -= early.len();
+        self.of_application.entry(lane.application).or_default().held -= early.len();
+        self.returned.extend(early.into_iter().map(Returned::from));
     }
 
     /// Claimed events that will not be sent after all.

@@ -4,6 +4,7 @@
 //! either may crash.
 
 mod breaker;
+mod catching_up;
 mod chaos;
 mod delivery;
 mod dispatcher;

@@ -314,7 +314,9 @@ async fn rotation_keeps_the_previous_secret_and_raises_the_epoch(database: TestD
     let store = database.store().await;
     let client = ClientId::parse("client-a").unwrap();
     store.create_partner(new_partner("client-a", "uuid-a")).await.unwrap();
-    store.rotate_partner_secret(&client, rotation(9)).await.unwrap();
+    assert!(store.rotate_partner_secret(&client, rotation(9), false).await.unwrap());
+    let again = store.rotate_partner_secret(&client, rotation(7), false).await.unwrap();
+    assert!(!again, "the secret that is in use would end");
     store.rotate_webhook_secret("uuid-a", webhook_rotation(8, 0)).await.unwrap();
     store
         .set_partner_state(&client, PartnerState::Disabled, at(1), &Author::command_line(None))
@@ -361,7 +363,7 @@ async fn every_change_of_the_directory_raises_its_version_and_is_audited(databas
     let mut versions = vec![store.directory_version().await.unwrap()];
     store.create_partner(new_partner("client-a", "uuid-a")).await.unwrap();
     versions.push(store.directory_version().await.unwrap());
-    store.rotate_partner_secret(&client, rotation(9)).await.unwrap();
+    store.rotate_partner_secret(&client, rotation(9), false).await.unwrap();
     versions.push(store.directory_version().await.unwrap());
     store
         .set_partner_state(&client, PartnerState::Disabled, at(1), &Author::command_line(None))
@@ -384,8 +386,7 @@ async fn unknown_partners_and_taken_ids_are_named(database: TestDatabase) {
     assert!(matches!(taken, Err(StoreError::Taken(_))), "{taken:?}");
     // The refused partner left nothing behind.
     assert_eq!(store.directory().await.unwrap().partners.len(), 1);
-    let unknown = store.rotate_partner_secret(&nobody, rotation(1)).await;
-    assert!(matches!(unknown, Err(StoreError::Unknown(_))), "{unknown:?}");
+    assert!(!store.rotate_partner_secret(&nobody, rotation(1), true).await.unwrap());
     let unknown = store.create_application(new_application("nobody", "uuid-c")).await;
     assert!(matches!(unknown, Err(StoreError::Unknown(_))), "{unknown:?}");
 }

@@ -140,14 +140,16 @@ async fn rotation_kills_tokens_and_keeps_the_old_secret_for_its_overlap(database
     let token = service.token(&service.partner).await;
     let client = service.partner.client_id.clone();
     let by = Author::command_line(None);
-    let rotate = |overlap| credentials::rotate_client_secret(&service.app, &client, overlap, &by);
-    let second = rotate(SignedDuration::from_hours(1)).await.unwrap();
+    let rotate = async |overlap, anyway| {
+        credentials::rotate_client_secret(&service.app, &client, overlap, anyway, &by).await
+    };
+    let second = rotate(SignedDuration::from_hours(1), false).await.unwrap().unwrap();
     // The old secret still gets tokens, the new one does at once, the old token does not work.
     service.token(&service.partner).await;
     service.app.directory.refresh(&service.app.store).await.unwrap();
     let refused = service.create(&token, &service.order("order_1")).await;
     assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
-    let third = rotate(SignedDuration::ZERO).await.unwrap();
+    let third = rotate(SignedDuration::ZERO, true).await.unwrap().unwrap();
     service.partner.client_secret = third;
     service.token(&service.partner).await;
     service.partner.client_secret = second;

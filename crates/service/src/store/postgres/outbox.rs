@@ -114,7 +114,12 @@ impl Postgres {
             )
             .await
             .map_err(Fault::from)?;
-        rows.iter().map(|row| claim_row(row).read()).collect()
+        let claimed = rows.iter().map(|row| claim_row(row).read()).collect::<Result<Vec<_>>>();
+        // What is returned has no order.
+        claimed.map(|mut events| {
+            events.sort_by_key(|event| event.due_at);
+            events
+        })
     }
 
     pub(in crate::store) async fn record(

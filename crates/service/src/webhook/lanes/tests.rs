@@ -165,9 +165,9 @@ fn failures_with_long_times_between_them_are_not_forgotten() {
     assert_eq!(turn(&mut lanes, now, steady), 1, "one probe");
     lanes.ended(&lane(), Sign::Taken, 1, now);
     let due = lanes.wants(now);
-    assert_eq!(due[0].due_by, now);
+    assert!(!due[0].is_early());
     lanes.claimed(due, Vec::new(), &LeaseToken::assign([0; 16]), steady);
-    assert_eq!(lanes.wants(now)[0].due_by, Timestamp::MAX, "it is back, whatever waits goes now");
+    assert!(lanes.wants(now)[0].is_early(), "it is back, whatever waits goes now");
 }
 
 #[test]
@@ -298,11 +298,57 @@ fn what_is_given_back_during_a_claim_goes_early_all_the_same() {
     let due = lanes.wants(now);
     nothing(&mut lanes, due);
     let early = lanes.wants(now);
-    assert_eq!(early[0].due_by, Timestamp::MAX);
+    assert!(early[0].is_early());
     lanes.given_back(&lane(), at(3_600_000), now);
     nothing(&mut lanes, early);
     let due = lanes.wants(now);
-    assert_eq!(due[0].due_by, now);
+    assert!(!due[0].is_early());
     nothing(&mut lanes, due);
-    assert_eq!(lanes.wants(now)[0].due_by, Timestamp::MAX, "the claim had not seen it");
+    assert!(lanes.wants(now)[0].is_early(), "the claim had not seen it");
+}
+
+#[test]
+fn a_merchant_that_asks_for_time_is_sent_nothing_before_it_until_it_was_away_once_more() {
+    let (mut lanes, steady) = (Lanes::default(), NOW);
+    let away = |lanes: &mut Lanes, since: i64| {
+        for (number, ms) in [0, 0, 0, 0, 0, 1_000, 3_000].into_iter().enumerate() {
+            one(lanes, number as u8, Sign::Failed, at(since + ms), steady);
+        }
+        at(since + 7_000)
+    };
+    let nothing_is_early = |lanes: &mut Lanes, now: Timestamp| {
+        lanes.notice(lane());
+        for _ in 0..3 {
+            let wants = lanes.wants(now);
+            assert!(wants.iter().all(|want| !want.is_early()), "{wants:?}");
+            lanes.claimed(wants, Vec::new(), &LeaseToken::assign([0; 16]), steady);
+        }
+    };
+    let now = away(&mut lanes, 0);
+    one_that_is_back(&mut lanes, now, steady);
+    let held = lanes.held;
+    assert!(held > 0);
+    lanes.ended(&lane(), Sign::Taken, 2, now);
+    lanes.ended(&lane(), Sign::Failed, 2, now);
+    lanes.keep_to_time(&lane(), now);
+    let returned = lanes.take_returned();
+    assert_eq!((returned.len(), lanes.held), (held, 0), "what was claimed early is given back");
+    returned.iter().for_each(|held| lanes.given_back(&lane(), held.due_at, now));
+    nothing_is_early(&mut lanes, now);
+    // It fails some more and takes a new event: that is no return from anywhere.
+    (0..4).for_each(|number| one(&mut lanes, number, Sign::Failed, now, steady));
+    assert_eq!(lanes.broken(), 1);
+    one(&mut lanes, 0, Sign::Taken, at(8_000), steady);
+    nothing_is_early(&mut lanes, at(8_000));
+
+    let now = away(&mut lanes, 100_000);
+    one(&mut lanes, 0, Sign::Taken, now, steady);
+    let early = lanes.wants(now);
+    assert!(early[0].is_early(), "it was away once more");
+    lanes.keep_to_time(&lane(), now);
+    let later = Claimed { due_at: at(3_600_000), ..event(1) };
+    lanes.claimed(early, vec![later], &LeaseToken::assign([0; 16]), steady);
+    assert!(lanes.sends(now, steady).is_empty(), "it asked while that was claimed");
+    assert_eq!(lanes.take_returned().len(), 1);
+    nothing_is_early(&mut lanes, now);
 }

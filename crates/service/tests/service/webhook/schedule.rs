@@ -269,7 +269,8 @@ async fn what_a_merchant_that_is_back_refuses_is_not_sent_in_a_circle(database: 
     is_up.store(true, Ordering::SeqCst);
     assert!(patiently(delivery.step()).await);
     let sent = receiver.requests().len() - failed;
-    assert!((ORDERS..ORDERS + ORDERS / 2).contains(&sent), "{sent} requests");
+    // Some twice, if the machine stands still meanwhile; a circle would have no end.
+    assert!((ORDERS..2 * ORDERS + ORDERS / 2).contains(&sent), "{sent} requests");
     // Those that were not due keep the time at which they are.
     let now = delivery.app.clock.now();
     let after = due_times(&delivery).await;
@@ -306,7 +307,8 @@ async fn a_merchant_that_is_back_and_asks_for_time_gets_it(database: TestDatabas
     is_up.store(true, Ordering::SeqCst);
     assert!(patiently(delivery.step()).await);
     let sent = receiver.requests().len() - failed;
-    assert!(sent < ORDERS / 2, "{sent} requests, although it asked for time");
+    // Two are under way when it first asks.
+    assert!(sent <= 4, "{sent} requests, although it asked for time");
 }
 
 async fn one_order_that_always_fails_does_not_hold_up_the_others(database: TestDatabase) {
