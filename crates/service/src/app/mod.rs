@@ -17,7 +17,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 pub use awake::Awake;
-pub(crate) use caught::{Panicked, caught};
+pub(crate) use caught::{Panicked, caught, joined};
 pub use clock::Clock;
 pub use directory::{DirectoryCache, Known};
 pub(crate) use limits::network;

@@ -248,15 +248,9 @@ async fn story(
 }
 
 fn delivery(frame: &Frame, event: &EventRecord, attempt: &DeliveryRecord) -> StoryLine {
-    let answer = match (attempt.http_status, &attempt.error) {
-        (_, Some(error)) => error.clone(),
-        (Some(status), None) => format!("HTTP {status}"),
-        (None, None) => String::new(),
-    };
-    let taken = attempt.http_status.is_some_and(|status| (200..300).contains(&status));
-    let kind = if taken { "delivered" } else { "failed" };
+    let kind = if attempt.is_taken() { "delivered" } else { "failed" };
     StoryLine {
-        detail: format!("{answer} · {} ms", attempt.latency_ms),
+        detail: format!("{} · {} ms", attempt.told(), attempt.latency_ms),
         link: format!("/console/webhooks/{}", event.id.as_str()),
         ..line(frame, attempt.at, kind, format!("{} {}", frame.t.story_delivery, attempt.number))
     }

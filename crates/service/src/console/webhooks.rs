@@ -13,7 +13,7 @@ use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Section, done, respond};
 use super::links::{Link, PAGE_ROWS};
 use super::orders::applications;
-use crate::app::App;
+use crate::app::{App, joined};
 use crate::domain::{ApplicationId, EventId, Permission, before};
 use crate::store::{EventFilter, EventKind, EventLine, EventRecord, EventState, Scope};
 use crate::webhook::signature_headers;
@@ -227,12 +227,8 @@ pub(super) async fn webhook(
             .map(|attempt| AttemptView {
                 number: attempt.number,
                 at: frame.exact_time(attempt.at),
-                taken: is_success(attempt.http_status.map(i64::from)),
-                answer: match (attempt.http_status, attempt.error) {
-                    (_, Some(error)) => error,
-                    (Some(status), None) => format!("HTTP {status}"),
-                    (None, None) => String::new(),
-                },
+                taken: attempt.is_taken(),
+                answer: attempt.told(),
                 latency_ms: attempt.latency_ms,
                 answer_start: String::from_utf8_lossy(&attempt.answer_start).into_owned(),
             })
@@ -329,11 +325,7 @@ pub(super) async fn recover(
         Ok(())
     });
     match tokio::time::timeout(ANSWER_AFTER, recovering).await {
-        Ok(Ok(outcome)) => outcome.map(|()| done(&page, "recovered")),
-        Ok(Err(ended)) => match ended.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(Refusal::Unavailable("the service is ending".into())),
-        },
+        Ok(ended) => joined(ended)?.map(|()| done(&page, "recovered")),
         Err(_) => Ok(done(&page, "recovering")),
     }
 }

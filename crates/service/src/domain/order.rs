@@ -27,12 +27,7 @@ impl Status {
     }
 
     pub fn from_code(code: &str) -> Option<Self> {
-        match code {
-            "PEN" => Some(Self::Pending),
-            "CON" => Some(Self::Confirmed),
-            "CAN" => Some(Self::Cancelled),
-            _ => None,
-        }
+        Self::ALL.into_iter().find(|status| status.code() == code)
     }
 }
 

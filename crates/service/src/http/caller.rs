@@ -21,7 +21,7 @@ impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let token = bearer(&parts.headers).ok_or(ApiError::InvalidToken)?;
+        let token = authorization(&parts.headers, "bearer").ok_or(ApiError::InvalidToken)?;
         let token = AccessTokens::of(app).verify(token).ok_or(ApiError::InvalidToken)?;
         let current = |known: &Known| {
             known
@@ -64,10 +64,10 @@ impl Caller {
     }
 }
 
-/// The token of the one `Authorization: Bearer` header.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+/// What the one `Authorization` header says, if it is of this scheme.
+pub(crate) fn authorization<'a>(headers: &'a HeaderMap, scheme: &str) -> Option<&'a str> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (only, None) = (given.next()?, given.next()) else { return None };
-    let (scheme, token) = only.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token)
+    let (its_scheme, credentials) = only.to_str().ok()?.split_once(' ')?;
+    its_scheme.eq_ignore_ascii_case(scheme).then_some(credentials)
 }

@@ -68,12 +68,7 @@ impl Language {
 
     /// `pt-AO`, `pt-PT` and `pt` are all Portuguese.
     fn from_tag(tag: &str) -> Option<Self> {
-        match tag.split('-').next()?.to_ascii_lowercase().as_str() {
-            "pt" => Some(Self::Pt),
-            "en" => Some(Self::En),
-            "fr" => Some(Self::Fr),
-            _ => None,
-        }
+        Self::from_code(&tag.split('-').next()?.to_ascii_lowercase())
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) use activity::Streaming;
 pub(crate) use answer::{ErrorReply, Exchange};
 pub(crate) use body::{Body, field, read_form, read_json_bytes, whole_number};
 pub(crate) use browser::{is_foreign, origin_of, own_origin, protect};
-pub(crate) use caller::Caller;
+pub(crate) use caller::{Caller, authorization};
 pub(crate) use error::{ApiError, FieldFault, TokenFault};
 pub(crate) use format::{centimos, luanda_time, money, qr};
 pub(crate) use language::{Language, texts};

@@ -10,7 +10,7 @@ use super::expire::expire;
 use super::follow::follow;
 use super::settle;
 use super::withdraw::withdraw;
-use crate::app::App;
+use crate::app::{App, joined};
 use crate::domain::{ReferenceNumber, after};
 use crate::rails::{ConnectorError, Rail};
 use crate::store::{Due, DueWork, StoreError};
@@ -69,10 +69,7 @@ async fn expire_together(app: &App, deadlines: &[Due]) -> Vec<Result<(), StoreEr
     let expiring: Vec<_> = deadlines.iter().filter_map(Due::deadline).map(begin).collect();
     let mut outcomes = Vec::with_capacity(expiring.len());
     for task in expiring {
-        outcomes.push(task.await.unwrap_or_else(|ended| match ended.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(StoreError::Unavailable("the service is ending".into())),
-        }));
+        outcomes.push(joined(task.await).flatten());
     }
     outcomes
 }

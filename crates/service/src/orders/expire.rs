@@ -1,7 +1,7 @@
 //! An order whose time has come: no longer offered, then cancelled. A payment that is on its way
 //! wins until the very end.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
 use super::{Cancelling, cancel};
 use crate::app::App;
@@ -47,13 +47,9 @@ async fn expire_after(
             let outcome = cancel(app, reference, reason, &Author::service()).await?;
             if outcome == Cancelling::Waits {
                 // An attempt slipped in, and may give the order more time; if not, we are here again.
-                app.store.postpone(reference, Some(deadline), later(now), None).await?;
+                app.store.postpone(reference, Some(deadline), after(now, GRACE), None).await?;
             }
             Ok(())
         }
     }
-}
-
-fn later(now: Timestamp) -> Timestamp {
-    after(now, GRACE)
 }

@@ -78,9 +78,8 @@ async fn try_settle(
     let (dossier, attempt) = spoken_of(app, notice).await?.unzip();
     let dossier = dossier.as_ref();
     let attempt = dossier.and_then(|d| d.attempt(attempt.flatten().as_ref()?));
-    let request =
-        Author { actor: Actor::Rail(notice.rail.clone()), request_id: request_id.to_owned() };
-    let stamp = stamp(app, &request);
+    let by = Author { actor: Actor::Rail(notice.rail.clone()), request_id: request_id.to_owned() };
+    let stamp = stamp(app, &by);
     let mut notice = notice.clone();
     let mut effect = weigh(&notice, dossier.map(|d| (d, attempt)), &stamp);
     if id_is_reused {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::app::{App, Known};
 use crate::domain::ClientId;
 use crate::http::{
-    AccessTokens, ApiError, ErrorReply, Exchange, Pairs, TokenFault, json, read_form,
+    AccessTokens, ApiError, ErrorReply, Exchange, Pairs, TokenFault, authorization, json, read_form,
 };
 use crate::store::{Partner, PartnerState};
 
@@ -137,12 +137,7 @@ fn verified(
 
 /// The one `Authorization: Basic` header, decoded.
 fn basic(headers: &HeaderMap) -> Option<(ClientId, SecretString)> {
-    let mut given = headers.get_all(header::AUTHORIZATION).iter();
-    let (only, None) = (given.next()?, given.next()) else { return None };
-    let (scheme, encoded) = only.to_str().ok()?.split_once(' ')?;
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return None;
-    }
+    let encoded = authorization(headers, "basic")?;
     let decoded = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
     let (client, secret) = decoded.split_once(':')?;
     Some((ClientId::parse(client).ok()?, secret.to_owned().into()))

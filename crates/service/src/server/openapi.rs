@@ -136,7 +136,7 @@ fn header(what: &str) -> Header {
 
 /// Closed lists, from the tables that answer them: generated clients get types of their own.
 fn close_lists(document: &mut Document) {
-    let statuses = [Status::Pending, Status::Confirmed, Status::Cancelled].map(Status::code);
+    let statuses = Status::ALL.map(Status::code);
     let states = EventState::ALL.map(EventState::as_str);
     let errors: Vec<_> = all_errors().into_iter().map(|(_, value, _)| value).collect();
     for (schema, property, values) in [

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::app::App;
+use crate::app::{App, joined};
 use crate::orders;
 use crate::store::StoreError;
 
@@ -16,11 +16,7 @@ pub(crate) async fn travel(app: &App, by: SignedDuration) -> Result<bool, StoreE
     // A caller that hangs up does not leave the sandbox between two times.
     let journey = tokio::spawn(go(app.clone(), by));
     match tokio::time::timeout(ANSWER_AFTER, journey).await {
-        Ok(Ok(outcome)) => outcome.map(|()| true),
-        Ok(Err(ended)) => match ended.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(StoreError::Unavailable("the service is ending".into())),
-        },
+        Ok(ended) => joined(ended)?.map(|()| true),
         Err(_) => Ok(false),
     }
 }

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
+use super::as_limit;
 use super::looking::{Scope, condition};
-use super::outbox::as_limit;
 use super::portable::{Cells, Statement, Value, values};
 use super::records::read_reference;
 use super::{Result, Store, StoreError};

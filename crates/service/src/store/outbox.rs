@@ -193,6 +193,21 @@ pub struct DeliveryRecord {
     pub answer_start: Vec<u8>,
 }
 
+impl DeliveryRecord {
+    pub fn is_taken(&self) -> bool {
+        self.http_status.is_some_and(|status| (200..300).contains(&status))
+    }
+
+    /// What came of it, in a few words.
+    pub fn told(&self) -> String {
+        match (&self.error, self.http_status) {
+            (Some(error), _) => error.clone(),
+            (None, Some(status)) => format!("HTTP {status}"),
+            (None, None) => String::new(),
+        }
+    }
+}
+
 /// Which events; what is not said does not matter.
 #[derive(Clone, Debug, Default)]
 pub struct EventFilter {
@@ -273,10 +288,7 @@ impl Store {
         lease: &LeaseToken,
         now: Steady,
     ) -> Result<Vec<Claimed>> {
-        match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.claim(wants, lease, now).await,
-            Engine::Postgres(postgres) => postgres.claim(wants, lease).await,
-        }
+        engine!(self.claim(wants, lease, now))
     }
 
     /// Notes attempts and, where the lease still holds, moves the events on.
@@ -453,10 +465,6 @@ impl ClaimRow {
             webhook_url: self.webhook_url,
         })
     }
-}
-
-pub(super) fn as_limit(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 pub(super) fn lane_due(application_id: i64, origin: String, due_at_ms: i64) -> Result<LaneDue> {

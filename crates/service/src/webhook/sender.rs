@@ -177,6 +177,21 @@ impl Sender {
             Err(Late) => Outcome::failed(Failure::Timeout, "no complete answer within 5 seconds"),
         }
     }
+
+    /// The rules at creation may have been others, and an IP literal meets no look-up.
+    fn checked(&self, url: &str) -> Result<Uri, String> {
+        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(uri) = passed.get(url) {
+            return Ok(uri.clone());
+        }
+        self.rules.webhook(url).map_err(|issue| format!("the URL {issue}"))?;
+        let uri = Uri::try_from(url).map_err(|_| "the URL cannot be requested")?;
+        if passed.len() >= PASSED_MAX {
+            passed.clear();
+        }
+        passed.insert(url.to_owned(), uri.clone());
+        Ok(uri)
+    }
 }
 
 struct Late;
@@ -196,23 +211,6 @@ async fn in_time<T>(
     });
     let left = deadline.duration_since(clock.steady());
     tokio::time::timeout(left, looking).await.unwrap_or(Err(Late))
-}
-
-impl Sender {
-    /// The rules at creation may have been others, and an IP literal meets no look-up.
-    fn checked(&self, url: &str) -> Result<Uri, String> {
-        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(uri) = passed.get(url) {
-            return Ok(uri.clone());
-        }
-        self.rules.webhook(url).map_err(|issue| format!("the URL {issue}"))?;
-        let uri = Uri::try_from(url).map_err(|_| "the URL cannot be requested")?;
-        if passed.len() >= PASSED_MAX {
-            passed.clear();
-        }
-        passed.insert(url.to_owned(), uri.clone());
-        Ok(uri)
-    }
 }
 
 /// Judges by the status, once the answer has ended or is longer than we read.

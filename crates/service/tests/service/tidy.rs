@@ -123,6 +123,18 @@ fn both_engines_have_the_same_tables_in_the_same_order() {
     assert_eq!(tables("sqlite"), tables("postgres"));
 }
 
+/// The macro gives each call its time (decision 0036): one that goes by itself may wait for ever.
+#[test]
+fn nothing_asks_postgresql_but_the_macro_that_gives_it_a_time() {
+    for path in rust_files(&source().join("store")) {
+        let in_the_room = path.parent().is_some_and(|folder| folder.ends_with("store"));
+        if in_the_room && !path.ends_with("store/mod.rs") {
+            let text = read(&path).replace("Engine::Postgres(_)", "");
+            assert!(!text.contains("Engine::Postgres("), "{}", path.display());
+        }
+    }
+}
+
 /// Every `crate::room` that the file's room has no arrow to.
 fn forbidden_imports(path: &Path, text: &str) -> Vec<String> {
     let room = room_of(path);

@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use super::Postgres;
 use super::{Param, change, many};
 use crate::domain::AttemptId;
-use crate::store::outbox::as_limit;
+use crate::store::as_limit;
 use crate::store::paying::ForecastRow;
 use crate::store::{Due, Result};
 

@@ -10,14 +10,14 @@ use tokio_postgres::Row;
 use super::batch::{Batch, column, run_until_told};
 use super::portable::{self, closed};
 use super::{Fault, Postgres};
-use crate::domain::{ApplicationId, Event, EventId, Lane, NewOrder, ReferenceNumber};
+use crate::domain::{ApplicationId, Event, EventId, Lane, NewOrder, ReferenceNumber, Steady};
 use crate::store::outbox::{
     CLAIM_COLUMNS, ClaimRow, DeliveryRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote,
-    ReplaySlice, SCANNED_MAX, Stretch, as_limit, in_force, lane_due,
+    ReplaySlice, SCANNED_MAX, Stretch, in_force, lane_due,
 };
 use crate::store::{
     Claimed, DeliveryAttempt, DeliveryRecord, EventFilter, EventRecord, EventState, Feed, FeedPage,
-    LaneDue, LeaseToken, Recorded, Result, Want,
+    LaneDue, LeaseToken, Recorded, Result, Want, as_limit,
 };
 
 /// Leases run on the database's time: the clocks of two nodes differ, and a sandbox moves its own.
@@ -70,6 +70,7 @@ impl Postgres {
         &self,
         wants: Vec<Want>,
         lease: &LeaseToken,
+        _: Steady,
     ) -> Result<Vec<Claimed>> {
         let db = self.client().await?;
         let in_force = in_force(REAL_NOW_MS);

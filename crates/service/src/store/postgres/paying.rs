@@ -11,7 +11,7 @@ use crate::domain::{
     About, AttemptId, CancelReason, Change, Instrument, PaymentMethod, ReferenceNumber, Stamp,
     Step, TRIES_PER_METHOD_MAX,
 };
-use crate::store::outbox::as_limit;
+use crate::store::as_limit;
 use crate::store::paying::{InstrumentColumns, PaymentAttemptRow, SOONER, UNSETTLED, free_at_ms};
 use crate::store::records::read_reference;
 use crate::store::{NewAttempt, Result, Started, Stepped};
@@ -25,14 +25,11 @@ impl Postgres {
         let by_reference = "select a.reference_number, a.id from bank_references r
                             join payment_attempts a on a.id = r.attempt_id
                             where r.entity = $1 and r.number = $2";
-        if let About::Order(reference) = about {
-            return Ok(Some((reference.clone(), None)));
-        }
-        let db = self.client().await?;
         let found = match about {
-            About::Order(_) => None,
-            About::Attempt(id) => one(&db, by_attempt, &[&id.as_str()]).await?,
+            About::Order(reference) => return Ok(Some((reference.clone(), None))),
+            About::Attempt(id) => one(&self.client().await?, by_attempt, &[&id.as_str()]).await?,
             About::Reference(bank) => {
+                let db = self.client().await?;
                 one(&db, by_reference, &[&bank.entity(), &bank.number()]).await?
             }
         };

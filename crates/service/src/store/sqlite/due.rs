@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row, params};
 use super::paying::withdraw_issued;
 use super::{Sqlite, execute, rows};
 use crate::domain::{AttemptId, ReferenceNumber};
-use crate::store::outbox::as_limit;
+use crate::store::as_limit;
 use crate::store::paying::ForecastRow;
 use crate::store::{Due, Result};
 

@@ -8,12 +8,12 @@ use super::{Sqlite, execute, row, rows};
 use crate::domain::{ApplicationId, Event, EventId, Lane, ReferenceNumber, Steady};
 use crate::store::outbox::{
     CLAIM_COLUMNS, ClaimRow, DeliveryRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote,
-    ReplaySlice, SCANNED_MAX, Stretch, as_limit, in_force, lane_due,
+    ReplaySlice, SCANNED_MAX, Stretch, in_force, lane_due,
 };
 use crate::store::portable::Statement;
 use crate::store::{
     Claimed, DeliveryAttempt, DeliveryRecord, EventFilter, EventRecord, EventState, Feed, FeedPage,
-    LaneDue, LeaseToken, Recorded, Result, Want,
+    LaneDue, LeaseToken, Recorded, Result, Want, as_limit,
 };
 
 impl Sqlite {

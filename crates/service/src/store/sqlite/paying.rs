@@ -11,7 +11,7 @@ use crate::domain::{
     About, AttemptId, CancelReason, Change, Dossier, Instrument, PaymentMethod, ReferenceNumber,
     Stamp, Status, Step, TRIES_PER_METHOD_MAX,
 };
-use crate::store::outbox::as_limit;
+use crate::store::as_limit;
 use crate::store::paying::{
     ATTEMPT_COLUMNS, DOSSIER_COLUMNS, InstrumentColumns, PaymentAttemptRow, SOONER, UNSETTLED,
     dossier, free_at_ms,

@@ -1,0 +1,126 @@
+//! Where the data lives: its address, the lock of the one service on it, copies and the way back.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use secrecy::SecretString;
+
+use super::{Result, StoreError, sqlite};
+use crate::domain::Environment;
+
+/// Where the data lives.
+#[derive(Clone, Debug)]
+pub enum Database {
+    Sqlite(PathBuf),
+    /// A connection URL; it may hold a password.
+    Postgres(SecretString),
+}
+
+/// Held by the one service that may run on an embedded database; other commands need none.
+#[derive(Debug)]
+pub struct ServiceLock(#[expect(dead_code, reason = "the open files are the lock")] Vec<File>);
+
+impl Database {
+    /// `sqlite:PATH` or `postgres://…`.
+    pub fn parse(text: &str) -> Result<Self> {
+        if let Some(path) = text.strip_prefix("sqlite:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            if path.is_empty() {
+                return Err(StoreError::Refused(
+                    "the database is sqlite:PATH; the path is missing".into(),
+                ));
+            }
+            return Ok(Self::Sqlite(path.into()));
+        }
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text.to_owned().into()));
+        }
+        Err(StoreError::Refused("the database is sqlite:PATH or postgres://USER@HOST/NAME".into()))
+    }
+
+    /// Two services on one SQLite file would both deliver its events: the second is refused.
+    pub fn lock_for_service(&self) -> Result<ServiceLock> {
+        let Self::Sqlite(path) = self else { return Ok(ServiceLock(Vec::new())) };
+        let path = where_it_leads(path);
+        let mut name = path.as_os_str().to_owned();
+        name.push(".lock");
+        let lock = |name: &Path, file: std::io::Result<File>| {
+            let refused = |fault: &dyn std::fmt::Display| {
+                StoreError::Refused(format!(
+                    "cannot lock {}: {fault}; the folder of a database is the service's user's, on a disk that \
+                     can be written",
+                    name.display()
+                ))
+            };
+            let file = file.map_err(|fault| refused(&fault))?;
+            match file.try_lock() {
+                Ok(()) => Ok(file),
+                Err(TryLockError::WouldBlock) => Err(StoreError::Refused(format!(
+                    "another svc is serving {}; stop it first, or use PostgreSQL for several nodes",
+                    path.display()
+                ))),
+                Err(TryLockError::Error(fault)) => Err(refused(&fault)),
+            }
+        };
+        let mut held = vec![lock(Path::new(&name), private_file(Path::new(&name)))?];
+        // The file itself too, which may have a second name, unless it is still to be made. On Linux SQLite's own
+        // locks are of another kind; they would end with the first of our files that is closed, so this one stays
+        // open as long as the service.
+        if cfg!(target_os = "linux") && path.metadata().is_ok_and(|file| file.len() > 0) {
+            held.push(lock(&path, File::open(&path))?);
+        }
+        Ok(ServiceLock(held))
+    }
+
+    /// A consistent copy, also while the service runs; nothing is brought up to date for it. PostgreSQL has its
+    /// own tools for that.
+    pub fn backup(&self, to: &Path, environment: Option<Environment>) -> Result<()> {
+        match self {
+            Self::Sqlite(path) => sqlite::backup_sqlite(path, to, environment),
+            Self::Postgres(_) => Err(StoreError::Refused(
+                "svc backup copies the embedded database; for PostgreSQL use pg_dump or pg_basebackup".into(),
+            )),
+        }
+    }
+
+    /// Puts a copy made by `backup` in this database's place, while nobody serves it. What was there is
+    /// kept under another name, which is told.
+    pub fn restore(
+        &self,
+        from: &Path,
+        environment: Option<Environment>,
+    ) -> Result<Option<PathBuf>> {
+        let Self::Sqlite(path) = self else {
+            return Err(StoreError::Refused(
+                "svc restore is for the embedded database; for PostgreSQL use its own tools".into(),
+            ));
+        };
+        let _lock = self.lock_for_service()?;
+        // Where a link leads, not in its place.
+        sqlite::restore_sqlite(from, &where_it_leads(path), environment)
+    }
+}
+
+/// Under one name, whatever link leads to it, also where that leads to nothing yet.
+pub(super) fn where_it_leads(path: &Path) -> PathBuf {
+    const LINKS_MAX: usize = 16;
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = std::fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    path.canonicalize().unwrap_or(path)
+}
+
+/// Nobody else on the machine may read it, nor hold its lock. Through no link: root restores in a folder of the
+/// service's, where that could lay one to anywhere.
+pub(super) fn private_file(path: &Path) -> std::io::Result<File> {
+    let mut options = File::options();
+    options.create(true).write(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    }
+    options.open(path)
+}
