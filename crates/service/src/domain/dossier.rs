@@ -166,9 +166,10 @@ impl Dossier {
             return Leaving::Stay;
         }
         if let Some(attempt) = self.in_flight() {
-            let answered_by = attempt.deadline;
-            let patience = after(now, PATIENCE);
-            return Leaving::Wait { until: if now < answered_by { answered_by } else { patience } };
+            // Others have a deadline, too: of what is only asked for.
+            let is_push = attempt.instrument.method() == PaymentMethod::ExpressWallet;
+            let answered_by = Some(attempt.deadline).filter(|by| is_push && now < *by);
+            return Leaving::Wait { until: answered_by.unwrap_or_else(|| after(now, PATIENCE)) };
         }
         // A code past its deadline is one whose rail is being asked.
         match self.issued().map(|code| code.deadline.max(now)).max() {

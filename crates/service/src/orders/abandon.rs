@@ -10,6 +10,8 @@ use crate::store::StoreError;
 /// A page that is hidden is silent, and one whose browser was killed says nothing: after this nobody waits
 /// for it.
 const HEARD_WITHIN: SignedDuration = SignedDuration::from_mins(15);
+/// From a page to the first word of its script, on a slow network. One without scripts is waited for as long.
+const SCRIPT_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 /// Until it is looked again whether another window is still there.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(60);
 /// A rail is asked about a code at its deadline; until it is looked whether it has answered.
@@ -51,6 +53,6 @@ async fn is_open_elsewhere(
     nonce: &str,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let since = before(now, HEARD_WITHIN);
-    app.store.is_open_elsewhere(reference, nonce, since).await
+    let (heard, loaded) = (before(now, HEARD_WITHIN), before(now, SCRIPT_WITHIN));
+    app.store.is_open_elsewhere(reference, nonce, heard, loaded).await
 }

@@ -95,7 +95,15 @@ async fn write_log(app: &App) -> Result<(), StoreError> {
 async fn watch_the_clock(app: App) {
     let mut leapt = false;
     let mut away_since = None;
+    let mut last_turn = app.clock.machine_now();
     loop {
+        // We were stopped, wherever that was, or the machine was (a stopwatch stands still while that sleeps): rails
+        // are heard first.
+        let turn = app.clock.machine_now();
+        if turn.duration_since(last_turn).unsigned_abs() > ABSENCE {
+            app.awake.slept(&app.clock);
+        }
+        last_turn = turn;
         let leap = app.clock.leap();
         if leapt == leap.is_zero() {
             leapt = !leapt;
@@ -111,12 +119,7 @@ async fn watch_the_clock(app: App) {
                 tracing::warn!(%fault, "deadlines wait: the database is not available");
             }
         }
-        let before = app.clock.machine_now();
         tokio::time::sleep(CLOCK_PERIOD).await;
-        if app.clock.machine_now().duration_since(before).unsigned_abs() > ABSENCE {
-            // We were stopped, or the machine was; a stopwatch stands still while that sleeps.
-            app.awake.slept(&app.clock);
-        }
         // Another node of this sandbox may have moved the clock.
         match app.store.clock_ahead().await {
             Ok(ahead) => app.clock.be_ahead_by(ahead),

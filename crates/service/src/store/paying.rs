@@ -97,12 +97,12 @@ pub struct Known {
 
 impl Known {
     /// Whether news of this order, by this attempt, may be the same news. What was for nobody and is for an
-    /// order now is not, nor is what another attempt brought.
+    /// order now is not, nor the other way round, nor is what another attempt brought.
     pub fn is_of(&self, order: Option<&ReferenceNumber>, attempt: Option<&AttemptId>) -> bool {
         let same_order = match (order, &self.reference_number) {
             (Some(order), Some(known)) => order.as_str() == known,
-            (Some(_), None) => false,
-            (None, _) => true,
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
         };
         let same_attempt = match (attempt, &self.attempt) {
             (Some(attempt), Some(known)) => attempt.as_str() == known,

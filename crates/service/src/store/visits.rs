@@ -32,14 +32,16 @@ impl Store {
         engine!(self.visit(reference, nonce))
     }
 
-    /// Whether another window whose script runs shows this order, and was heard of since then.
+    /// Whether another window shows this order: one whose script was heard of since the first time, or one that
+    /// was loaded since the second.
     pub async fn is_open_elsewhere(
         &self,
         reference: &ReferenceNumber,
         nonce: &str,
-        since: Timestamp,
+        heard_since: Timestamp,
+        loaded_since: Timestamp,
     ) -> Result<bool> {
-        engine!(self.is_open_elsewhere(reference, nonce, since))
+        engine!(self.is_open_elsewhere(reference, nonce, heard_since, loaded_since))
     }
 
     /// The window shows the order now; `alive` once its script asks for news.

@@ -23,12 +23,15 @@ impl Postgres {
         &self,
         reference: &ReferenceNumber,
         nonce: &str,
-        since: Timestamp,
+        heard_since: Timestamp,
+        loaded_since: Timestamp,
     ) -> Result<bool> {
         let sql = "select 1 from checkout_visits where reference_number = $1 and nonce <> $2
-                       and alive and left_at_ms is null and seen_at_ms >= $3 limit 1";
+                       and left_at_ms is null
+                       and seen_at_ms >= case when alive then $3::bigint else $4::bigint end limit 1";
         let db = self.client().await?;
-        let given: [&Param<'_>; 3] = [&reference.as_str(), &nonce, &since.as_millisecond()];
+        let since = (heard_since.as_millisecond(), loaded_since.as_millisecond());
+        let given: [&Param<'_>; 4] = [&reference.as_str(), &nonce, &since.0, &since.1];
         Ok(one(&db, sql, &given).await?.is_some())
     }
 

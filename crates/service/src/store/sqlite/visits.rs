@@ -25,11 +25,14 @@ impl Sqlite {
         &self,
         reference: &ReferenceNumber,
         nonce: &str,
-        since: Timestamp,
+        heard_since: Timestamp,
+        loaded_since: Timestamp,
     ) -> Result<bool> {
         let sql = "select 1 from checkout_visits where reference_number = ?1 and nonce <> ?2
-                       and alive and left_at_ms is null and seen_at_ms >= ?3 limit 1";
-        let given = params![reference.as_str(), nonce, since.as_millisecond()];
+                       and left_at_ms is null
+                       and seen_at_ms >= case when alive then ?3 else ?4 end limit 1";
+        let since = (heard_since.as_millisecond(), loaded_since.as_millisecond());
+        let given = params![reference.as_str(), nonce, since.0, since.1];
         let found = self.lookups.run(|db| row(db, sql, given, |row| row.get::<_, i64>(0)))?;
         Ok(found.is_some())
     }

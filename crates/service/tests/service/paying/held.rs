@@ -21,6 +21,7 @@ on_both_engines! {
     money_that_was_taken_back_before_we_heard_of_it_pays_nothing,
     a_payment_that_was_reversed_under_both_its_names_is_stored,
     money_that_was_for_nobody_and_is_for_an_order_now_is_held,
+    money_for_nobody_under_an_id_of_an_orders_money_is_on_record,
     a_refusal_by_an_id_of_another_orders_is_heard,
 }
 
@@ -281,6 +282,25 @@ async fn money_that_was_for_nobody_and_is_for_an_order_now_is_held(database: Tes
     let held = paying.ledger(&order).await.remove(0);
     resolve(&paying, held.id, Resolution::Accept).await.unwrap();
     assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
+}
+
+/// A rail whose ids begin anew.
+async fn money_for_nobody_under_an_id_of_an_orders_money_is_on_record(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &reference(60)).await.attempts.remove(0);
+    let paid = paying.notice(&attempt, "p1", Word::Paid(Centimos::new(1_500_000)));
+    let about = About::Reference(BankReference::parse("00348", "111111111").unwrap());
+    let other = Notice { about, ..paid.clone() };
+    for (notice, expected) in [
+        (&paid, Received::Confirmed),
+        (&other, Received::Exception(ExceptionKind::Unmatched)),
+        (&other, Received::Duplicate),
+        (&paid, Received::Duplicate),
+    ] {
+        let received = orders::settle(&paying.app, notice.clone(), "").await.unwrap();
+        assert_eq!(received, expected, "{notice:?}");
+    }
 }
 
 /// A rail whose ids begin anew.

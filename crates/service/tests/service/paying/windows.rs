@@ -10,6 +10,8 @@ use crate::support::*;
 on_both_engines! {
     an_order_with_nothing_begun_is_given_up,
     a_payer_who_came_back_by_another_window_keeps_the_order,
+    a_window_that_is_just_loading_keeps_the_order_for_a_minute,
+    a_reference_that_is_only_asked_for_is_not_waited_for_as_long_as_it_would_live,
     a_window_that_went_silent_holds_nothing,
     a_code_may_be_approved_after_the_window_was_closed,
     a_code_nobody_used_takes_the_order_along,
@@ -53,6 +55,33 @@ async fn a_payer_who_came_back_by_another_window_keeps_the_order(database: TestD
     left(&paying, &order, "two").await;
     paying.pass_s(10).await;
     assert_eq!(paying.stands(&order).await, ("", "CAN"), "the last one decides");
+}
+
+/// On a slow network its script speaks seconds after its page.
+async fn a_window_that_is_just_loading_keeps_the_order_for_a_minute(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    opened(&paying, &order, "one").await;
+    left(&paying, &order, "one").await;
+    paying.pass_s(8).await;
+    let now = paying.app.clock.now();
+    paying.app.store.visit_seen(&order.reference_number, "two", false, now).await.unwrap();
+    paying.pass_s(30).await;
+    assert_eq!(paying.stands(&order).await, ("", "PEN"));
+    paying.pass_s(60).await;
+    assert_eq!(paying.stands(&order).await, ("", "CAN"), "it never spoke");
+}
+
+async fn a_reference_that_is_only_asked_for_is_not_waited_for_as_long_as_it_would_live(
+    database: TestDatabase,
+) {
+    let paying = TestPaying::start(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let mut dossier = paying.pay(&order, &reference(1_440)).await;
+    dossier.attempts[0].state = AttemptState::Submitted;
+    let now = paying.app.clock.now();
+    let Leaving::Wait { until } = dossier.when_left(now) else { panic!("its rail may say yes") };
+    assert!(until.duration_since(now) <= SignedDuration::from_mins(5), "{until}");
 }
 
 async fn a_window_that_went_silent_holds_nothing(database: TestDatabase) {
