@@ -115,12 +115,11 @@ impl Postgres {
             )
             .await
             .map_err(Fault::from)?;
-        let claimed = rows.iter().map(|row| claim_row(row).read()).collect::<Result<Vec<_>>>();
+        let claimed: Result<Vec<_>> = rows.iter().map(|row| claim_row(row).read()).collect();
+        let mut claimed = claimed?;
         // What is returned has no order.
-        claimed.map(|mut events| {
-            events.sort_by_key(|event| event.due_at);
-            events
-        })
+        claimed.sort_by_key(|event| event.due_at);
+        Ok(claimed)
     }
 
     pub(in crate::store) async fn record(
