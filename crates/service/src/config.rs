@@ -271,4 +271,27 @@ mod tests {
     fn the_sandbox_needs_nothing() {
         assert_eq!(Config::sandbox(([127, 0, 0, 1], 0).into()).check(Environment::Sandbox), Ok(()));
     }
+
+    #[test]
+    fn the_table_of_settings_has_the_defaults() {
+        let table = include_str!("../../../docs/operate.md");
+        let limits = Limits::default();
+        let defaults: [(&str, &dyn std::fmt::Display); 9] = [
+            ("token_failures_per_minute", &limits.token_failures_per_minute),
+            ("address_failures_per_minute", &limits.address_failures_per_minute),
+            ("partner_requests_per_second", &limits.partner_requests_per_second),
+            ("order_queries_per_second", &limits.order_queries_per_second),
+            ("event_pages_per_second", &limits.event_pages_per_second),
+            ("checkout_misses_per_minute", &limits.checkout_misses_per_minute),
+            ("checkout_polls_per_second", &limits.checkout_polls_per_second),
+            ("connections", &limits.connections),
+            ("connections_per_address", &limits.connections_per_address),
+        ];
+        for (key, default) in defaults {
+            let row = format!("| `{key}` | {default} |");
+            assert!(table.contains(&row), "{row} is not in docs/operate.md");
+        }
+        let commit = format!("| `commit_batch_max` | {},", Config::COMMIT_BATCH_MAX);
+        assert!(table.contains(&commit), "{commit} is not in docs/operate.md");
+    }
 }

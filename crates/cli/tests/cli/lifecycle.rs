@@ -8,20 +8,19 @@ use crate::support::crowd::{Crowd, Ledger};
 use crate::support::http::{Answer, connect, get, read_answer};
 use crate::support::merchant::{Merchant, reference};
 use crate::support::postgres::FreshDatabase;
-use crate::support::{Place, Service, now, run, svc, until};
+use crate::support::{Place, Service, run, svc, until};
 
 const ORDERS: usize = 60;
 const IN_PROGRESS: usize = 24;
 const KILLS: usize = 5;
-/// The goal is far lower and measured by the benchmark; this one must hold on any machine.
-const READY_WITHIN: Duration = Duration::from_secs(5);
+/// Far longer than it takes on any machine.
+const NOTICED_WITHIN: Duration = Duration::from_secs(5);
 
 on_both_engines! {
     sigterm_under_load_answers_what_was_accepted,
     sigterm_right_after_the_ready_line_is_a_calm_end,
     after_kill_9_every_acknowledged_order_is_there,
     a_token_outlives_a_restart,
-    a_known_database_is_ready_soon,
 }
 
 fn sigterm_under_load_answers_what_was_accepted(place: &Place) {
@@ -34,7 +33,7 @@ fn sigterm_under_load_answers_what_was_accepted(place: &Place) {
         (0..IN_PROGRESS).map(|n| InProgress::start(&merchant, &token, n)).collect();
 
     service.terminate();
-    until("no new connection is accepted", READY_WITHIN, || connect(&merchant.base_url).err());
+    until("no new connection is accepted", NOTICED_WITHIN, || connect(&merchant.base_url).err());
     let (mut acknowledged, faults) = crowd.finish();
     for fault in faults {
         assert!(!fault.to_string().contains("HTTP/1.1"), "an answer was cut: {fault}");
@@ -125,14 +124,7 @@ fn a_token_outlives_a_restart(place: &Place) {
     assert_eq!(reference(&merchant.query(&token, "order-1")), reference(&created));
 }
 
-fn a_known_database_is_ready_soon(place: &Place) {
-    place.partner();
-    let start = now();
-    let service = place.serve();
-    assert_eq!(get(&service.base_url(), "/readyz").status, 200);
-    assert!(start.elapsed() < READY_WITHIN, "it took {:?}", start.elapsed());
-}
-
+/// Q13 of the bad-input tables: what one node wrote, the other reads at once.
 #[test]
 fn two_nodes_on_one_postgresql_know_each_others_tokens_and_orders() {
     let database = FreshDatabase::new();
@@ -141,11 +133,16 @@ fn two_nodes_on_one_postgresql_know_each_others_tokens_and_orders() {
     let here = Merchant::new(first.base_url(), &place.partner());
     let there = Merchant { base_url: second.base_url(), ..here.clone() };
     let token = here.token();
-    let created = here.create(&token, "order-1").expect("the server answers");
-    assert_eq!(reference(&there.query(&token, "order-1")), reference(&created));
-    let again = there.create(&token, "order-1").expect("the server answers");
-    assert_eq!(again.header("idempotent-replayed"), Some("true"));
-    assert_eq!(reference(&again), reference(&created));
+    for n in 0..20 {
+        let id = format!("order-{n}");
+        let created = here.create(&token, &id).expect("the server answers");
+        let found = there.query(&token, &id);
+        assert_eq!(reference(&found), reference(&created));
+        assert_eq!(found.json()["data"]["paymentStatus"], "PEN");
+        let again = there.create(&token, &id).expect("the server answers");
+        assert_eq!(again.header("idempotent-replayed"), Some("true"));
+        assert_eq!(reference(&again), reference(&created));
+    }
 }
 
 #[test]
@@ -186,7 +183,7 @@ fn a_migration_killed_midway_is_finished_by_the_next_start() {
         let path = place.folder.path("svc.db");
         let mut command = svc(&["migrate", "--database", &place.database]);
         let mut migration = command.spawn().expect("the binary can be run");
-        until("the file is there", READY_WITHIN, || std::fs::metadata(&path).ok());
+        until("the file is there", NOTICED_WITHIN, || std::fs::metadata(&path).ok());
         migration.kill().expect("SIGKILL can be sent");
         migration.wait().expect("the child is ours to wait for");
         let service = place.serve();

@@ -22,8 +22,7 @@ struct Stage {
 impl Stage {
     fn set() -> Self {
         let place = Place::sqlite();
-        let arguments = ["serve", "--json", "--listen", "127.0.0.1:0", "--private-webhook-targets"];
-        let service = Service::start(svc(&arguments).args(["--database", &place.database]));
+        let service = place.serve_locally();
         let credentials = place.partner();
         let merchant = Merchant::new(service.base_url(), &credentials);
         let endpoint = Receiver::start(|_| (200, String::new()));
@@ -122,7 +121,8 @@ fn after_a_break_what_was_missed_is_forwarded_and_nothing_twice() {
 #[test]
 fn a_handler_that_is_down_is_waited_for() {
     let stage = Stage::set();
-    let socket = TcpListener::bind("127.0.0.1:0").expect("a free port can be had");
+    // An address that no other test uses: nobody else takes the port meanwhile.
+    let socket = TcpListener::bind("127.0.0.7:0").expect("a free port can be had");
     let address = socket.local_addr().expect("it has an address");
     drop(socket);
     let listening = stage.listen(&format!("http://{address}/api/svc/webhook"), &["--from-start"]);

@@ -19,8 +19,7 @@ struct Stage {
 impl Stage {
     fn set() -> Self {
         let place = Place::sqlite();
-        let serve = ["serve", "--json", "--listen", "127.0.0.1:0", "--private-webhook-targets"];
-        let service = Service::start(svc(&serve).args(["--database", &place.database]));
+        let service = place.serve_locally();
         Self { credentials: place.partner(), service, place }
     }
 

@@ -40,8 +40,7 @@ impl<'a> Stage<'a> {
     }
 
     fn with(place: &'a Place, receiver: Receiver) -> Self {
-        let arguments = ["serve", "--json", "--listen", "127.0.0.1:0", "--private-webhook-targets"];
-        let service = Service::start(svc(&arguments).args(["--database", &place.database]));
+        let service = place.serve_locally();
         let credentials = place.partner();
         let merchant = Merchant::new(service.base_url(), &credentials);
         Self { place, service, credentials, merchant, receiver }

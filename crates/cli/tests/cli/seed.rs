@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::support::http::get;
 use crate::support::merchant::Merchant;
 use crate::support::receiver::{Receiver, order, pay};
-use crate::support::{PATIENCE, Place, Service, run, svc, until};
+use crate::support::{PATIENCE, Place, run, svc, until};
 
 on_both_engines! {
     a_month_has_every_method_and_every_outcome,
@@ -96,8 +96,7 @@ fn while_a_service_runs_it_is_refused(place: &Place) {
 
 fn what_waits_for_somebody_is_not_sent_from_the_past(place: &Place) {
     let away = Receiver::start(|_| (500, String::new()));
-    let serve = ["serve", "--json", "--listen", "127.0.0.1:0", "--private-webhook-targets"];
-    let service = Service::start(svc(&serve).args(["--database", &place.database]));
+    let service = place.serve_locally();
     let merchant = Merchant::new(service.base_url(), &place.partner());
     order(&merchant, "order_1", &away.url());
     pay(&merchant, "order_1");

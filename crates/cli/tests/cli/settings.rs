@@ -66,8 +66,7 @@ fn a_switch_in_a_variable_beats_the_file_too() {
     let place = Place::sqlite();
     let file = write(&place.folder, "svc.toml", "private_webhook_targets = true\n");
     let serve = |value: Option<&str>| {
-        let mut command = svc(&["serve", "--json", "--listen", "127.0.0.1:0", "--config", &file]);
-        command.args(["--database", &place.database]);
+        let mut command = place.serving(&["--config", &file]);
         command.envs(value.map(|value| ("SVC_SERVER_PRIVATE_WEBHOOK_TARGETS", value)));
         Service::start(&mut command)
     };
@@ -172,7 +171,7 @@ fn the_master_key_is_read_from_a_file_that_a_variable_names() {
     let credentials = run(&mut with(create, ("SVC_SERVER_MASTER_KEY_FILE", &file))).json();
 
     // Only a service with the same key, however it is given, knows the secret again.
-    let serve = |variable| Service::start(&mut with(serve_on(&place), variable));
+    let serve = |variable| Service::start(&mut with(place.serving(&[]), variable));
     let service = serve(("SVC_SERVER_MASTER_KEY", key.trim()));
     let merchant = Merchant::new(service.base_url(), &credentials);
     reference(&merchant.create(&merchant.token(), "order-1").expect("the server answers"));
@@ -186,10 +185,10 @@ fn another_master_key_is_refused_by_the_service_and_the_commands() {
     let (first, second) = (key(), key());
     let create = || svc(&["partner", "create", "Loja", "--json", "--database", &place.database]);
     run(&mut with(create(), ("SVC_SERVER_MASTER_KEY", &first))).json();
-    for command in [serve_on(&place), create()] {
+    for command in [place.serving(&[]), create()] {
         run(&mut with(command, ("SVC_SERVER_MASTER_KEY", &second))).refused("another master key");
     }
-    run(&mut serve_on(&place)).refused("another master key");
+    run(&mut place.serving(&[])).refused("another master key");
 }
 
 #[test]
@@ -247,16 +246,12 @@ fn tokens_of_another_service_open_nothing() {
 fn what_is_no_master_key_is_refused_without_repeating_it() {
     let place = Place::sqlite();
     for wrong in ["hunter2-hunter2", "aHVudGVyMi1odW50ZXIy"] {
-        let ran = run(&mut with(serve_on(&place), ("SVC_SERVER_MASTER_KEY", wrong)));
+        let ran = run(&mut with(place.serving(&[]), ("SVC_SERVER_MASTER_KEY", wrong)));
         ran.refused("the master key is 32 bytes in base64");
         assert!(!ran.stderr.contains(wrong), "{ran:?}");
     }
     // A sandbox without any makes its own.
     assert_eq!(get(&place.serve().base_url(), "/readyz").status, 200);
-}
-
-fn serve_on(place: &Place) -> Command {
-    svc(&["serve", "--json", "--listen", "127.0.0.1:0", "--database", &place.database])
 }
 
 fn with(mut command: Command, (name, value): (&str, &str)) -> Command {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::http::connect;
 use crate::support::merchant::Merchant;
 use crate::support::receiver::{Receiver, order, pay};
-use crate::support::{PATIENCE, Place, Service, svc, until};
+use crate::support::{PATIENCE, Place, Service, until};
 
 const UNKNOWN: &str = "evt_01JC4E9V7Q3M8Y5T2K6R1N0WXZ";
 
@@ -57,7 +57,7 @@ impl<'a> Stage<'a> {
             };
             (status, format!("said {status} to attempt {attempt}"))
         });
-        let service = serve(place);
+        let service = place.serve_locally();
         let credentials = place.partner();
         let merchant = Merchant::new(service.base_url(), &credentials);
         Self { place, service, credentials, merchant, receiver }
@@ -81,12 +81,6 @@ impl<'a> Stage<'a> {
             found.pop().filter(|event| !attempts(self.place, event).is_empty())
         })
     }
-}
-
-/// A service that may send to this machine.
-fn serve(place: &Place) -> Service {
-    let arguments = ["serve", "--json", "--listen", "127.0.0.1:0", "--private-webhook-targets"];
-    Service::start(svc(&arguments).args(["--database", &place.database]))
 }
 
 fn listed(place: &Place, narrowed: &[&str]) -> Vec<Value> {
@@ -243,8 +237,8 @@ fn show_tells_what_every_attempt_brought(place: &Place) {
 
 fn show_tells_why_nothing_was_answered(place: &Place) {
     let stage = Stage::set(place);
-    // A port that was free a moment ago, and where nobody listens.
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port can be had");
+    // A port that was free a moment ago, at an address that no other test uses.
+    let nobody = std::net::TcpListener::bind("127.0.0.8:0").expect("a free port can be had");
     let url = format!("http://{}/", nobody.local_addr().expect("it has an address"));
     drop(nobody);
     let reference = order(&stage.merchant, "order-1", &url);
@@ -293,7 +287,7 @@ fn a_replay_while_the_service_is_stopped_is_sent_at_its_start(place: &Place) {
     assert_eq!(replayed(place, &[&text(&event, "id")]), json!({ "replayed": 1 }));
     assert_eq!(ids(place, &["--state", "queued"]), [text(&event, "id")]);
     assert_eq!(stage.receiver.received().len(), 1, "nobody is there to send it");
-    let _service = serve(place);
+    let _service = place.serve_locally();
     let received = stage.receiver.wait_for(2);
     assert_eq!(received[1].header("webhook-id"), text(&event, "id"));
     assert_eq!(received[1].body, received[0].body);
@@ -387,7 +381,7 @@ fn sigterm_during_a_delivery_lets_it_end(place: &Place) {
         let _ = held.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(PATIENCE);
         (200, String::new())
     });
-    let service = serve(place);
+    let service = place.serve_locally();
     let merchant = Merchant::new(service.base_url(), &place.partner());
     order(&merchant, "order-1", &receiver.url());
     pay(&merchant, "order-1");

@@ -5,6 +5,7 @@ mod checkout;
 mod connector;
 mod console;
 mod create_payment_order;
+mod directory;
 mod events;
 mod model;
 mod notices;

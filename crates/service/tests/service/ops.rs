@@ -9,6 +9,7 @@ use crate::support::{TestDatabase, TestService, on_both_engines};
 on_both_engines! {
     health_and_metrics_tell_what_happened,
     the_description_lists_every_call_and_the_page_shows_it,
+    the_page_needs_no_script_and_no_network,
     routes_and_methods_that_do_not_exist_answer_in_the_error_shape,
     production_refuses_what_its_proxy_got_without_tls,
     production_answers_nobody_past_its_proxy,
@@ -40,11 +41,18 @@ async fn a_year_of_https_is_asked_for_in_production_only(database: TestDatabase)
 }
 
 async fn health_and_metrics_tell_what_happened(database: TestDatabase) {
-    let service = TestService::start(database).await;
+    let mut service = TestService::start(database).await;
     assert_eq!(service.get("/livez").await.text, "ok\n");
     assert_eq!(service.get("/readyz").await.status, StatusCode::OK);
     let token = service.token(&service.partner).await;
-    service.create(&token, &service.order("order_1")).await;
+    for _ in 0..2 {
+        let created = service.create(&token, &service.order("order_1")).await;
+        assert_eq!(created.status, StatusCode::OK, "{}", created.text);
+    }
+    service.partner.client_secret = "wrong".to_owned().into();
+    let refused = service.token_answer(&service.partner, "grant_type=client_credentials").await;
+    assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(service.get("/made-up").await.status, StatusCode::NOT_FOUND);
     let nobodys = Notice {
         rail: "simulator".into(),
         rail_payment_id: "p1".into(),
@@ -57,27 +65,43 @@ async fn health_and_metrics_tell_what_happened(database: TestDatabase) {
     assert!(metrics.header("content-type").unwrap().starts_with("text/plain"));
     for line in [
         "svc_orders_created_total 1",
+        "svc_orders_replayed_total 1",
         "svc_tokens_issued_total 1",
-        r#"svc_http_requests_total{route="/svcpartner/createPaymentOrder",status="2xx"} 1"#,
+        "svc_token_failures_total 1",
+        r#"svc_http_requests_total{route="/svcpartner/createPaymentOrder",status="2xx"} 2"#,
+        r#"svc_http_requests_total{route="/token",status="4xx"} 1"#,
+        r#"svc_http_requests_total{route="other",status="4xx"} 1"#,
         "svc_outbox_depth 0",
         "svc_exceptions_open 1",
         "svc_webhooks_exhausted 0",
         "svc_payments_unanswered 0",
-        "svc_store_batch_size_count",
     ] {
-        assert!(metrics.text.contains(line), "{line} is missing in:\n{}", metrics.text);
+        let is_told = metrics.text.lines().any(|told| told == line);
+        assert!(is_told, "{line} is missing in:\n{}", metrics.text);
+    }
+    assert!(metrics.text.contains("svc_store_batch_size_bucket"), "{}", metrics.text);
+    // What strangers name, and who is whose customer, is nothing for figures.
+    for name in ["made-up", "order_1", service.partner.client_id.as_str()] {
+        assert!(!metrics.text.contains(name), "{name} is in:\n{}", metrics.text);
     }
 }
 
 async fn the_description_lists_every_call_and_the_page_shows_it(database: TestDatabase) {
     let service = TestService::start(database).await;
-    let description = service.get("/openapi.json").await.json();
+    let answer = service.get("/openapi.json").await;
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert!(answer.header("x-request-id").is_some());
+    let description = answer.json();
     assert_eq!(description["openapi"], "3.1.0");
+    assert!(description["webhooks"].as_object().is_some_and(|webhooks| !webhooks.is_empty()));
+    let paths = description["paths"].as_object().unwrap();
+    for path in
+        ["/token", "/svcpartner/createPaymentOrder", "/svcpartner/paymentByExternalTransaction"]
+    {
+        assert!(paths[path].is_object(), "{path} is not described");
+    }
     let page = service.get("/docs").await;
-    assert!(page.header("content-type").unwrap().starts_with("text/html"));
-    assert!(page.header("content-security-policy").unwrap().contains("default-src 'none'"));
-    assert!(!page.text.contains("<script"));
-    for path in description["paths"].as_object().unwrap().keys() {
+    for path in paths.keys() {
         assert!(page.text.contains(path.as_str()), "{path} is not on the page");
     }
     let places =
@@ -87,6 +111,23 @@ async fn the_description_lists_every_call_and_the_page_shows_it(database: TestDa
     assert_eq!((bare.status, bare.header("location")), (StatusCode::SEE_OTHER, Some("/docs")));
     for value in ["idempotency_conflict", "invalid_client", "externalTransactionId"] {
         assert!(page.text.contains(value), "{value} is not on the page");
+    }
+}
+
+async fn the_page_needs_no_script_and_no_network(database: TestDatabase) {
+    let service = TestService::start(database).await;
+    let page = service.get("/docs").await;
+    assert_eq!(page.status, StatusCode::OK);
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
+    assert!(page.header("x-request-id").is_some());
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.contains("default-src 'none'"), "{policy}");
+    assert!(!policy.contains("unsafe") && !policy.contains("script-src"), "{policy}");
+    let text = page.text.to_lowercase();
+    for forbidden in ["<script", "javascript:", "<iframe", "<link", " src=", "@import", " onclick"]
+    {
+        assert!(!text.contains(forbidden), "{forbidden} is in the page");
     }
 }
 

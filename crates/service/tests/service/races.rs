@@ -11,7 +11,8 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use crate::support::{
-    TestDatabase, TestPaying, events_of, new_order, on_both_engines, payment_of, push, two_nodes,
+    TestDatabase, TestPaying, events_of, new_order, on_both_engines, patiently, payment_of, push,
+    two_nodes,
 };
 
 const RACES: usize = 2_000;
@@ -118,9 +119,12 @@ async fn a_cancellation_sees_a_payment_that_was_begun_beside_it_however_postgres
     };
     let waiting = "select count(*) from pg_stat_activity
                    where datname = current_database() and wait_event_type = 'Lock'";
-    while paying.database.number(waiting).await == 0 {
-        assert!(!cancelled.is_finished(), "it did not wait for the order");
-    }
+    patiently(async {
+        while paying.database.number(waiting).await == 0 {
+            assert!(!cancelled.is_finished(), "it did not wait for the order");
+        }
+    })
+    .await;
     holder.batch_execute("commit").await.unwrap();
     assert_eq!(cancelled.await.unwrap(), orders::Cancelling::Waits);
     assert_eq!(paying.stands(&order).await, ("awaiting_payer", "PEN"));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::merchant::Merchant;
-use super::running::{Credentials, Home};
+use super::running::Home;
 use super::wire::Connection;
 use crate::support::postgres::FreshDatabase;
 use crate::support::until;
@@ -53,37 +53,7 @@ fn a_token_of_one_environment_opens_nothing_in_the_other() {
     }
 }
 
-/// B8.
-#[test]
-fn a_disabled_client_loses_its_tokens_while_the_server_runs() {
-    let home = Home::sandbox();
-    let running = home.serve(&[]);
-    let loja = Merchant::new(running.address, home.partner("Loja"));
-    assert_eq!(loja.query("order_none").status, 404);
-
-    home.run(&["partner", "disable", &loja.credentials.client_id]);
-    until_refused(&loja);
-    home.run(&["partner", "enable", &loja.credentials.client_id]);
-    assert_eq!(loja.query("order_none").status, 401, "an old token stays dead");
-}
-
-/// B8.
-#[test]
-fn a_rotated_secret_ends_the_tokens_of_the_old_one() {
-    let home = Home::sandbox();
-    let running = home.serve(&[]);
-    let loja = Merchant::new(running.address, home.partner("Loja"));
-    assert_eq!(loja.query("order_none").status, 404);
-
-    let printed = home.run(&["partner", "rotate-secret", &loja.credentials.client_id, "--json"]);
-    until_refused(&loja);
-    let printed: serde_json::Value = serde_json::from_str(&printed).unwrap();
-    let client_secret = printed["clientSecret"].as_str().unwrap().to_owned();
-    let credentials = Credentials { client_secret, ..loja.credentials };
-    assert_eq!(Merchant::new(running.address, credentials).query("order_none").status, 404);
-}
-
-/// B8, on every node.
+/// B8; what a rotated secret ends is in commands.rs.
 #[test]
 fn a_disabled_client_loses_its_tokens_on_every_node() {
     let database = FreshDatabase::new();

@@ -50,12 +50,16 @@ impl Merchant {
     }
 
     pub(crate) fn create_request(&self, order: &Value) -> Vec<u8> {
+        self.post_request("/svcpartner/createPaymentOrder", order)
+    }
+
+    pub(crate) fn post(&self, target: &str, body: &Value) -> Answer {
+        send(self.address, &self.post_request(target, body))
+    }
+
+    fn post_request(&self, target: &str, body: &Value) -> Vec<u8> {
         let headers = [self.bearer(), b"Content-Type: application/json".to_vec()];
-        wire::request(
-            b"POST /svcpartner/createPaymentOrder",
-            &headers,
-            order.to_string().as_bytes(),
-        )
+        wire::request(format!("POST {target}").as_bytes(), &headers, body.to_string().as_bytes())
     }
 
     /// The state of an order of the merchant's own application.

@@ -59,9 +59,8 @@ impl Home {
 
     /// A server of this database.
     pub(crate) fn serve(&self, flags: &[&str]) -> Running {
-        let arguments = ["serve", "--listen", "127.0.0.1:0", "--json"];
-        let mut command = self.command(&arguments);
-        command.args(["--database", &self.place.database]).args(flags);
+        let mut command = self.place.serving(flags);
+        command.env("SVC_SERVER_MASTER_KEY", &self.master_key);
         Running::start(command, &self.place.folder)
     }
 

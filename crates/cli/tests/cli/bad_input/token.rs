@@ -1,12 +1,12 @@
-//! POST /token where one request is not enough: equal answers, dying tokens, rates.
+//! POST /token where one request is not enough: dying tokens, rates.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+
+use serde_json::json;
 
 use super::merchant::{Merchant, assert_rate_limited, send, sign_in, token_for};
 use super::running::Home;
 use super::wire::Answer;
-use crate::support::until;
 
 const GRANT: &str = "grant_type=client_credentials";
 
@@ -14,52 +14,26 @@ fn wrong_secret(address: SocketAddr, id: &str, more: &[&str]) -> Answer {
     send(address, &sign_in(id, "wrong", GRANT, more))
 }
 
-/// T5, T6, T18.
-#[test]
-fn an_unknown_client_a_wrong_secret_and_a_disabled_client_get_the_same_answer() {
-    let home = Home::sandbox();
-    let (loja, closed) = (home.partner("Loja"), home.partner("Fechada"));
-    let running = home.serve(&[]);
-    home.run(&["partner", "disable", &closed.client_id]);
-
-    let wrong = wrong_secret(running.address, &loja.client_id, &[]);
-    let unknown = send(running.address, &sign_in("svc_nobody", &loja.client_secret, GRANT, &[]));
-    let disabled = until("the client is disabled", Duration::from_secs(5), || {
-        let right = sign_in(&closed.client_id, &closed.client_secret, GRANT, &[]);
-        Some(send(running.address, &right)).filter(|answer| answer.status != 200)
-    });
-
-    assert_eq!(wrong.json()["error"], "invalid_client", "{}", wrong.text());
-    for other in [unknown, disabled] {
-        assert_eq!(other.status, wrong.status);
-        assert_eq!(other.json_without_id(), wrong.json_without_id());
-        assert_eq!(other.header("www-authenticate"), wrong.header("www-authenticate"));
-    }
-}
-
-/// T31, B3.
+/// T31, B3: the sandbox's clock moves, nobody waits.
 #[test]
 fn a_token_for_one_second_is_dead_when_the_second_is_over() {
     let home = Home::sandbox();
     let running = home.serve(&[]);
     let long = Merchant::new(running.address, home.partner("Loja"));
-    let Merchant { credentials, .. } = &long;
-    let form = format!("{GRANT}&validity_period=1");
-    let answer = send(
-        running.address,
-        &sign_in(&credentials.client_id, &credentials.client_secret, &form, &[]),
-    );
-    assert_eq!(answer.json()["expires_in"], 1, "{}", answer.text());
-    let token = answer.json()["access_token"].as_str().unwrap().to_owned();
-    let short = long.with_token(token);
+    let lives_for = |seconds: u32| {
+        let form = format!("{GRANT}&validity_period={seconds}");
+        long.with_token(token_for(running.address, &long.credentials, &form))
+    };
+    let (short, quarter) = (lives_for(1), lives_for(900));
+    let moved = long.post("/sandbox/clock", &json!({ "advanceSeconds": 2 }));
+    assert_eq!(moved.status, 200, "{}", moved.text());
+    assert_eq!(moved.json()["data"]["arrived"], true, "{}", moved.text());
 
-    let dead = until("the token dies", Duration::from_secs(3), || {
-        Some(short.query("order_none")).filter(|answer| answer.status == 401)
-    });
+    let dead = short.query("order_none");
+    assert_eq!(dead.status, 401, "{}", dead.text());
     assert_eq!(dead.json()["error"], "invalid_token");
     assert_eq!(long.query("order_none").status, 404, "the other token lives on");
-    let quarter = token_for(running.address, credentials, &format!("{GRANT}&validity_period=900"));
-    assert_eq!(long.with_token(quarter).query("order_none").status, 404);
+    assert_eq!(quarter.query("order_none").status, 404);
 }
 
 /// T37.

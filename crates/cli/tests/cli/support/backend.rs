@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use crate::support::http::call;
-use crate::support::{PATIENCE, Place, Service, svc, until};
+use crate::support::{PATIENCE, Place, Service, until};
 
 /// Ended with the test.
 pub(crate) struct Backend {
@@ -33,8 +33,7 @@ pub(crate) fn is_installed(program: &str) -> bool {
 impl Backend {
     /// Starts a service on this place and, with a partner of it, the backend.
     pub(crate) fn start(place: &Place, program: &str, file: &str, arguments: &[&str]) -> Self {
-        let serve = ["serve", "--json", "--listen", "127.0.0.1:0", "--private-webhook-targets"];
-        let service = Service::start(svc(&serve).args(["--database", &place.database]));
+        let service = place.serve_locally();
         let port = free_port();
         let shop = format!("http://127.0.0.1:{port}");
         let database = place.folder.path("example.db");

@@ -76,10 +76,22 @@ impl Place {
         run(svc(arguments).args(["--database", &self.database]))
     }
 
+    /// The command that serves this database, on a free port.
+    pub(crate) fn serving(&self, more: &[&str]) -> Command {
+        let arguments = ["serve", "--json", "--listen", "127.0.0.1:0", "--database"];
+        let mut command = svc(&arguments);
+        command.arg(&self.database).args(more);
+        command
+    }
+
     /// Starts the service on this database.
     pub(crate) fn serve(&self) -> Service {
-        let arguments = ["serve", "--json", "--listen", "127.0.0.1:0", "--database"];
-        Service::start(svc(&arguments).arg(&self.database))
+        Service::start(&mut self.serving(&[]))
+    }
+
+    /// Starts one that may send webhooks to this machine.
+    pub(crate) fn serve_locally(&self) -> Service {
+        Service::start(&mut self.serving(&["--private-webhook-targets"]))
     }
 
     /// The credentials of a new partner.

@@ -18,9 +18,7 @@ async fn an_attempt_that_was_stored_unheard_did_not_begin() {
     let told = paying.try_pay(&order, &push("923456789")).await.unwrap_err();
     assert!(matches!(told, PayError::Store(_)), "{told:?}");
     assert_eq!(paying.database.count("payment_attempts").await, 1, "it was stored");
-    while paying.stands(&order).await != ("rejected", "PEN") {
-        tokio::task::yield_now().await;
-    }
+    patiently(async { while paying.stands(&order).await != ("rejected", "PEN") {} }).await;
     assert_eq!(connector.calls("start-push").len(), 0);
     paying.pay(&order, &push("923456789")).await;
     assert_eq!(connector.calls("start-push").len(), 1);

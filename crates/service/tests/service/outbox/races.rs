@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Outbox, attempt, moved};
-use crate::support::{TestDatabase, at, confirm};
+use crate::support::{TestDatabase, at, confirm, patiently};
 use svc_service::domain::*;
 use svc_service::store::*;
 use tokio::task::JoinHandle;
@@ -34,12 +34,8 @@ impl Held {
     async fn until_waiting<T>(&self, count: i64, last: &JoinHandle<T>) {
         let sql = "select count(*) from pg_stat_activity
                    where datname = current_database() and wait_event_type = 'Lock'";
-        while !last.is_finished() {
-            let waiting: i64 = self.watcher.query_one(sql, &[]).await.unwrap().get(0);
-            if waiting >= count {
-                return;
-            }
-        }
+        let waiting = async || -> i64 { self.watcher.query_one(sql, &[]).await.unwrap().get(0) };
+        patiently(async { while !last.is_finished() && waiting().await < count {} }).await;
     }
 
     async fn release(self) {

@@ -136,7 +136,5 @@ async fn another_node_follows(database: TestDatabase) {
     let service = TestService::start(database).await;
     let other = service.another_node().await;
     let there = advance(&service, 3_600).await["aheadSeconds"].clone();
-    while read(&other).await["aheadSeconds"] != there {
-        tokio::task::yield_now().await;
-    }
+    patiently(async { while read(&other).await["aheadSeconds"] != there {} }).await;
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use svc_service::credentials::Issued;
 use svc_service::domain::{Dossier, ReferenceNumber};
 
-use crate::support::{Answer, TestDatabase, TestService, application, on_both_engines};
+use crate::support::{Answer, TestDatabase, TestService, application, on_both_engines, patiently};
 
 on_both_engines! {
     production_has_none_of_it,
@@ -39,11 +39,14 @@ async fn advance(service: &TestService, seconds: i64) -> Value {
     let answer = call(service, &service.partner, Method::POST, "/sandbox/clock", &body).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
     let mut data = answer.json()["data"].clone();
-    while data["arrived"] == false {
-        let answer =
-            call(service, &service.partner, Method::GET, "/sandbox/clock", &json!({})).await;
-        data = answer.json()["data"].clone();
-    }
+    patiently(async {
+        while data["arrived"] == false {
+            let answer =
+                call(service, &service.partner, Method::GET, "/sandbox/clock", &json!({})).await;
+            data = answer.json()["data"].clone();
+        }
+    })
+    .await;
     assert_eq!(data["arrived"], true, "{data}");
     data
 }

@@ -376,9 +376,8 @@ async fn a_merchant_that_hangs_delays_nobody_else(database: TestDatabase) {
     hanging.wait_for(HELD).await;
     quick.wait_for(ORDERS).await;
     let delivered = EventFilter { state: Some(EventState::Delivered), ..EventFilter::default() };
-    while app.store.events(delivered.clone(), 2 * ORDERS).await.unwrap().len() < ORDERS {
-        tokio::task::yield_now().await;
-    }
+    let told = async || app.store.events(delivered.clone(), 2 * ORDERS).await.unwrap().len();
+    patiently(async { while told().await < ORDERS {} }).await;
     // Not one of the first was answered, and no more than its share is held by it.
     assert_eq!(hanging.came(), HELD);
     assert!(!draining.is_finished());
