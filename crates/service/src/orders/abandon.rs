@@ -12,6 +12,8 @@ use crate::store::StoreError;
 const HEARD_WITHIN: SignedDuration = SignedDuration::from_mins(15);
 /// From a page to the first word of its script, on a slow network. One without scripts is waited for as long.
 const SCRIPT_WITHIN: SignedDuration = SignedDuration::from_secs(60);
+/// A payer, or a page that asks for news, who found no service tries again.
+const COMES_BACK_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 /// Until it is looked again whether another window is still there.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(60);
 /// A rail is asked about a code at its deadline; until it is looked whether it has answered.
@@ -22,15 +24,22 @@ pub(super) async fn abandon(
     reference: &ReferenceNumber,
     nonce: &str,
 ) -> Result<(), StoreError> {
-    let now = app.clock.now();
     let left_at = app.store.visit(reference, nonce).await?.and_then(|visit| visit.left_at);
     if let Some(left_at) = left_at
         && let Some(dossier) = app.store.dossier(reference).await?
     {
+        let (awake_since, now) = (app.awake.look(&app.clock), app.clock.now());
         match dossier.when_left(now) {
             Leaving::Stay => {}
             Leaving::Wait { until } => {
                 let due = after(until, AFTER_A_CODE);
+                return app.store.visit_due(reference, nonce, left_at, due).await;
+            }
+            // Who loaded the page again, or had another one open, found nobody here until a moment ago.
+            Leaving::GiveUp
+                if left_at < awake_since && now < after(awake_since, COMES_BACK_WITHIN) =>
+            {
+                let due = after(awake_since, COMES_BACK_WITHIN);
                 return app.store.visit_due(reference, nonce, left_at, due).await;
             }
             // The payer came back by another window.

@@ -41,6 +41,7 @@ pub async fn begin_due(app: &App) -> Result<(), StoreError> {
 async fn work_off_all(app: &App, questions: &mut JoinSet<()>) -> Result<(), StoreError> {
     loop {
         let due = app.store.due(app.clock.now(), BATCH).await?;
+        app.awake.look(&app.clock);
         let mut failed = 0;
         // Deadlines next to each other are of different orders: done together, they share commits.
         let deadlines =
@@ -50,6 +51,9 @@ async fn work_off_all(app: &App, questions: &mut JoinSet<()>) -> Result<(), Stor
                 [one] => vec![work_off(app, one, questions).await],
                 many => expire_together(app, many).await,
             };
+            if outcomes.iter().any(Result::is_ok) {
+                app.awake.look(&app.clock);
+            }
             let faults = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
             failed += faults.inspect(|fault| warn(fault)).count();
         }

@@ -32,13 +32,13 @@ async fn expire_after(
     reference: &ReferenceNumber,
     grace: SignedDuration,
 ) -> Result<(), StoreError> {
-    let now = app.clock.now();
     let Some(dossier) = app.store.dossier(reference).await? else { return Ok(()) };
+    let (awake_since, now) = (app.awake.look(&app.clock), app.clock.now());
     let deadline = dossier.order.expires_at;
     if now < deadline {
         return Ok(());
     }
-    match dossier.at_deadline(now, grace, app.awake.since()) {
+    match dossier.at_deadline(now, grace, awake_since) {
         Err(_) => Ok(()),
         Ok(Deadline::Close { until } | Deadline::Wait { until }) => {
             app.store.postpone(reference, Some(deadline), until, Some(now)).await

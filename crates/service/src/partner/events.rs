@@ -116,7 +116,8 @@ struct DeliveryData {
     next_attempt_at: Option<String>,
 }
 
-/// Your application's events, oldest first, a page at a time.
+/// Your application's events, oldest first, a page at a time. Two of one order that come about in the same moment may
+/// stand in either order: `CON` and `CAN` are final.
 #[utoipa::path(
     get,
     path = "/svcpartner/events",

@@ -17,8 +17,6 @@ use crate::{audit, console, orders};
 const DIRECTORY_PERIOD: Duration = Duration::from_secs(1);
 /// How often the clock is looked at when nothing is known to be due sooner.
 const CLOCK_PERIOD: Duration = Duration::from_millis(500);
-/// The database was away, or we were, for so long that rails may have spoken in vain.
-const ABSENCE: Duration = Duration::from_secs(60);
 /// How often connectors are asked what they can do.
 const RAILS_PERIOD: Duration = Duration::from_secs(30);
 /// The same, the first time, of one that has not answered yet.
@@ -94,30 +92,14 @@ async fn write_log(app: &App) -> Result<(), StoreError> {
 /// Deadlines, attempts to follow, queues of rails: whatever the clock brings.
 async fn watch_the_clock(app: App) {
     let mut leapt = false;
-    let mut away_since = None;
-    let mut last_turn = app.clock.machine_now();
     loop {
-        // We were stopped, wherever that was, or the machine was (a stopwatch stands still while that sleeps): rails
-        // are heard first.
-        let turn = app.clock.machine_now();
-        if turn.duration_since(last_turn).unsigned_abs() > ABSENCE {
-            app.awake.slept(&app.clock);
-        }
-        last_turn = turn;
         let leap = app.clock.leap();
         if leapt == leap.is_zero() {
             leapt = !leapt;
             tell_leap(leap);
         }
-        match orders::begin_due(&app).await {
-            Ok(()) => away_since = None,
-            Err(fault) => {
-                let since = *away_since.get_or_insert_with(|| app.clock.stopwatch());
-                if since.elapsed() > ABSENCE {
-                    app.awake.slept(&app.clock);
-                }
-                tracing::warn!(%fault, "deadlines wait: the database is not available");
-            }
+        if let Err(fault) = orders::begin_due(&app).await {
+            tracing::warn!(%fault, "deadlines wait: the database is not available");
         }
         tokio::time::sleep(CLOCK_PERIOD).await;
         // Another node of this sandbox may have moved the clock.

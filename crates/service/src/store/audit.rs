@@ -158,7 +158,7 @@ impl Store {
         let AuditSeal { id, last_id, covered, mac, at } = seal;
         let sql = "insert into audit_seals (id, last_id, covered, mac, at_ms)
                    values (?1, ?2, ?3, ?4, ?5) on conflict do nothing";
-        self.transact(vec![Statement::new(sql, values![id, last_id, covered, mac, at])]).await
+        self.transact_one(sql, values![id, last_id, covered, mac, at]).await
     }
 }
 

@@ -8,7 +8,7 @@ impl Store {
     /// What is kept under this name stays as it is.
     pub async fn keep_file(&self, name: &str, text: &str) -> Result<()> {
         let sql = "insert into settings (key, value) values (?1, ?2) on conflict do nothing";
-        self.transact(vec![Statement::new(sql, values![key(name), text])]).await.map(drop)
+        self.transact_one(sql, values![key(name), text]).await.map(drop)
     }
 
     pub async fn kept_file(&self, name: &str) -> Result<Option<String>> {

@@ -63,6 +63,7 @@ pub use request_log::LoggedRequest;
 pub use visits::CheckoutVisit;
 
 use database::{private_file, where_it_leads};
+use portable::values;
 
 /// Calls waiting for the engine; more are refused, so that overload is told instead of hoarded.
 const QUEUE_MAX: usize = 8_192;
@@ -272,7 +273,8 @@ impl Store {
         due_at: Timestamp,
         until: Timestamp,
     ) -> Result<bool> {
-        engine!(self.claim_attempt(id, due_at, until))
+        let sql = "update payment_attempts set due_at_ms = ?3 where id = ?1 and due_at_ms = ?2";
+        self.transact_one(sql, values![id.as_str(), due_at, until]).await
     }
 
     /// State, audit row, outbox row and instruments in one transaction, if the order is still
@@ -318,7 +320,9 @@ impl Store {
         to: Option<Timestamp>,
         since: Timestamp,
     ) -> Result<bool> {
-        engine!(self.move_withdrawal(id, due, to, since))
+        let sql = "update withdrawals set due_at_ms = ?3
+                   where attempt_id = ?1 and due_at_ms = ?2 and since_ms >= ?4";
+        self.transact_one(sql, values![id.as_str(), due, to, since]).await
     }
 
     /// What is due by then, by time.
@@ -327,12 +331,13 @@ impl Store {
     }
 
     pub async fn forget_forecast(&self, id: i64) -> Result<()> {
-        engine!(self.forget_forecast(id))
+        self.transact_one("delete from forecasts where id = ?1", values![id]).await.map(drop)
     }
 
     /// What a simulated rail was going to say about this attempt is not said.
     pub async fn forget_forecasts(&self, attempt: &AttemptId) -> Result<()> {
-        engine!(self.forget_forecasts(attempt))
+        let sql = "delete from forecasts where attempt_id = ?1";
+        self.transact_one(sql, values![attempt.as_str()]).await.map(drop)
     }
 
     /// `false` if it is not known, or dealt with already.

@@ -284,8 +284,16 @@ pub(super) fn reason_of(word: &Word) -> Option<String> {
     }
 }
 
-/// States in which money may be moving, or waits for an operator: no cancellation then. In SQL.
-pub(super) const UNSETTLED: &str = "('submitted', 'awaiting_payer', 'unknown', 'held')";
+/// Whether by this attempt money may be moving, or waits for an operator: no cancellation then, and no other
+/// attempt. A code past its deadline is one whose rail is being asked. In SQL.
+pub(super) fn unsettled(attempt: &str, at_ms: &str) -> String {
+    let code = PaymentMethod::Direct.code();
+    format!(
+        "({attempt}.state in ('submitted', 'awaiting_payer', 'unknown', 'held')
+          or {attempt}.state = 'issued' and {attempt}.method = '{code}'
+              and {attempt}.due_at_ms is not null and {attempt}.deadline_at_ms <= {at_ms})"
+    )
+}
 
 /// How a withdrawal is entered that may be planned for later: then it is begun now. One that is begun or done
 /// is not begun again. In SQL.

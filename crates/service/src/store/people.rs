@@ -269,7 +269,7 @@ impl Store {
         // Each by itself: one transaction ends where its first statement changes nothing.
         for table in ["sessions", "invitations"] {
             let sql = format!("delete from {table} where expires_at_ms < ?1");
-            self.transact(vec![Statement::new(sql, values![now])]).await?;
+            self.transact_one(sql, values![now]).await?;
         }
         Ok(())
     }
@@ -277,7 +277,7 @@ impl Store {
     /// Takes a one-time code; `false` if it, or a later one, was used.
     pub async fn use_totp_step(&self, person: i64, step: i64) -> Result<bool> {
         let sql = "update people set totp_step = ?2 where id = ?1 and totp_step < ?2";
-        self.transact(vec![Statement::new(sql, values![person, step])]).await
+        self.transact_one(sql, values![person, step]).await
     }
 
     pub async fn open_session(&self, session: NewSession, login: &str, by: &Author) -> Result<()> {
@@ -308,7 +308,7 @@ impl Store {
 
     pub async fn session_seen(&self, token_hash: Vec<u8>, at: Timestamp) -> Result<()> {
         let sql = "update sessions set seen_at_ms = ?2 where token_hash = ?1";
-        self.transact(vec![Statement::new(sql, values![token_hash, at])]).await.map(drop)
+        self.transact_one(sql, values![token_hash, at]).await.map(drop)
     }
 
     pub async fn end_session(

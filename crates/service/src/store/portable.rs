@@ -1,4 +1,4 @@
-//! Statements that both engines take as they are: for what people look at and change now and then.
+//! Statements that both engines take as they are: for what people look at, and for changes of a row now and then.
 //! The ways of orders and webhooks, where every microsecond counts, have statements of their own.
 
 use super::{Engine, Result, Store, StoreError, engine, time};
@@ -158,6 +158,15 @@ impl Store {
         read: impl Fn(&mut Cells) -> Result<T>,
     ) -> Result<Option<T>> {
         Ok(self.select(statement, read).await?.into_iter().next())
+    }
+
+    /// Whether it changed a row.
+    pub(super) async fn transact_one(
+        &self,
+        sql: impl Into<String>,
+        values: Vec<Value>,
+    ) -> Result<bool> {
+        self.transact(vec![Statement::new(sql, values)]).await
     }
 
     /// All of them in one transaction, or none if the first changes no row; whether it did.

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::portable::{Statement, values};
+use super::portable::values;
 use super::{Result, Store};
 use crate::domain::after;
 
@@ -16,12 +16,12 @@ impl Store {
                    on conflict (rail) do update set due_at_ms = excluded.due_at_ms
                    where rail_queues.due_at_ms > ?3";
         let latest = after(now, AHEAD_MAX);
-        self.transact(vec![Statement::new(sql, values![rail, now, latest])]).await
+        self.transact_one(sql, values![rail, now, latest]).await
     }
 
     /// Takes the reading that is due. `false` if another node was quicker.
     pub async fn take_queue(&self, rail: &str, due: Timestamp, next: Timestamp) -> Result<bool> {
         let sql = "update rail_queues set due_at_ms = ?3 where rail = ?1 and due_at_ms = ?2";
-        self.transact(vec![Statement::new(sql, values![rail, due, next])]).await
+        self.transact_one(sql, values![rail, due, next]).await
     }
 }

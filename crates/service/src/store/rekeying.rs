@@ -81,7 +81,7 @@ impl Store {
         }
         let sql = "insert into settings (key, value) values (?1, ?2) on conflict do nothing";
         let key = format!("{SERVED_WITH}{id}");
-        self.transact(vec![Statement::new(sql, values![key, id])]).await.map(drop)
+        self.transact_one(sql, values![key, id]).await.map(drop)
     }
 
     /// Some rows after this one, of which some may hold a secret.

@@ -51,7 +51,7 @@ impl Store {
         const SLICE: i64 = 20_000;
         let sql = "delete from request_log where request_id in (
                        select request_id from request_log where at_ms < ?1 limit ?2)";
-        self.transact(vec![Statement::new(sql, values![before, SLICE])]).await.map(drop)
+        self.transact_one(sql, values![before, SLICE]).await.map(drop)
     }
 
     /// One request, if it is this partner's or the asker may see all.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::portable::{Statement, values};
+use super::portable::values;
 use super::{Engine, Result, Store, engine, time};
 use crate::domain::ReferenceNumber;
 
@@ -63,7 +63,9 @@ impl Store {
         at: Timestamp,
         due: Timestamp,
     ) -> Result<()> {
-        engine!(self.visit_left(reference, nonce, at, due))
+        let sql = "update checkout_visits set left_at_ms = ?3, due_at_ms = ?4
+                   where reference_number = ?1 and nonce = ?2";
+        self.transact_one(sql, values![reference.as_str(), nonce, at, due]).await.map(drop)
     }
 
     /// Looks at a window again at `due`, if it is still the one that was left then.
@@ -74,12 +76,16 @@ impl Store {
         left_at: Timestamp,
         due: Timestamp,
     ) -> Result<()> {
-        engine!(self.visit_due(reference, nonce, left_at, due))
+        let sql = "update checkout_visits set due_at_ms = ?4
+                   where reference_number = ?1 and nonce = ?2 and left_at_ms = ?3";
+        self.transact_one(sql, values![reference.as_str(), nonce, left_at, due]).await.map(drop)
     }
 
     /// Nothing more is due for a window.
     pub async fn visit_ended(&self, reference: &ReferenceNumber, nonce: &str) -> Result<()> {
-        engine!(self.visit_ended(reference, nonce))
+        let sql = "update checkout_visits set due_at_ms = null
+                   where reference_number = ?1 and nonce = ?2";
+        self.transact_one(sql, values![reference.as_str(), nonce]).await.map(drop)
     }
 
     /// Windows that nobody has heard of since then, a slice at a time; what is left waits for the next time.
@@ -90,7 +96,7 @@ impl Store {
                        select reference_number, nonce from checkout_visits
                        where seen_at_ms < ?1 limit ?2)";
         for _ in 0..SLICES_MAX {
-            if !self.transact(vec![Statement::new(sql, values![before, SLICE])]).await? {
+            if !self.transact_one(sql, values![before, SLICE]).await? {
                 break;
             }
         }

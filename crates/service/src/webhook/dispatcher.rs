@@ -35,6 +35,9 @@ pub struct Dispatcher {
     /// Nothing new is claimed any more.
     stopping: bool,
     recording: bool,
+    /// The store was away: leases may have run out meanwhile. What was sent is recorded before anything is
+    /// claimed, or it would be claimed and sent again.
+    record_first: bool,
     to_record: Vec<(Lane, DeliveryAttempt)>,
     /// When the first of them has waited long enough.
     record_by: tokio::time::Instant,
@@ -74,6 +77,7 @@ impl Dispatcher {
             claiming: false,
             stopping: false,
             recording: false,
+            record_first: false,
             to_record: Vec::new(),
             looked_to: None,
             store_down: None,
@@ -222,7 +226,10 @@ impl Dispatcher {
     }
 
     fn claim(&mut self) {
-        let busy = self.claiming || self.to_record.len() > UNRECORDED_MAX;
+        let unrecorded = self.recording || !self.to_record.is_empty();
+        let busy = self.claiming
+            || self.to_record.len() > UNRECORDED_MAX
+            || self.record_first && unrecorded;
         if self.stopping || busy || self.store_down.is_some() {
             return;
         }
@@ -309,7 +316,10 @@ impl Dispatcher {
             Done::Recorded { attempts, outcome } => {
                 self.recording = false;
                 match outcome {
-                    Ok(outcome) => self.recorded(attempts, &outcome),
+                    Ok(outcome) => {
+                        self.record_first = false;
+                        self.recorded(attempts, &outcome);
+                    }
                     // Kept for the next try. Should the process end before, the events are sent
                     // again: twice is allowed, never is not.
                     Err(fault) => {
@@ -345,5 +355,6 @@ impl Dispatcher {
             tracing::warn!(%fault, "webhooks wait: the outbox is not available");
         }
         self.store_down = Some(fault);
+        self.record_first = true;
     }
 }

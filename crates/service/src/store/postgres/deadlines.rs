@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::batch::{Batch, column};
 use super::paying::withdraw_issued;
-use super::{Fault, Postgres};
+use super::{Fault, Postgres, many};
 use crate::domain::ReferenceNumber;
 use crate::store::Result;
 
@@ -47,9 +47,7 @@ impl Batch for Deadlines {
         // Rows are taken in the order of their references, as by whoever settles them; of an order that is
         // moved twice the earlier time counts. Written so that the index of all pending orders looks of
         // no use.
-        let update = db
-            .prepare_cached(
-                "update orders o
+        let update = "update orders o
                  set expires_at_ms = t.until, closing_at_ms = coalesce(o.closing_at_ms, t.closing)
                  from (select reference, seen, min(until) as until, min(closing) as closing
                        from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
@@ -57,21 +55,19 @@ impl Batch for Deadlines {
                        group by reference, seen order by reference) t
                  where o.reference_number = t.reference and o.status || '' = 'PEN'
                      and o.expires_at_ms = coalesce(t.seen, o.expires_at_ms)
-                 returning o.reference_number",
-            )
-            .await?;
+                 returning o.reference_number";
         let transaction = db.transaction().await?;
-        let moved = transaction
-            .query(
-                &update,
-                &[
-                    &column(orders, |order| order.reference.as_str()),
-                    &column(orders, |order| order.seen.map(Timestamp::as_millisecond)),
-                    &column(orders, |order| order.until.as_millisecond()),
-                    &column(orders, |order| order.closing_since.map(Timestamp::as_millisecond)),
-                ],
-            )
-            .await?;
+        let moved = many(
+            &transaction,
+            update,
+            &[
+                &column(orders, |order| order.reference.as_str()),
+                &column(orders, |order| order.seen.map(Timestamp::as_millisecond)),
+                &column(orders, |order| order.until.as_millisecond()),
+                &column(orders, |order| order.closing_since.map(Timestamp::as_millisecond)),
+            ],
+        )
+        .await?;
         let moved: HashSet<&str> = moved.iter().map(|row| row.get(0)).collect();
         let closing = orders.iter().filter_map(Postponed::closing);
         let closing: Vec<_> = closing.filter(|(order, _)| moved.contains(order)).collect();

@@ -2,13 +2,13 @@
 
 use tokio_postgres::Row;
 
-use super::{Fault, Postgres};
+use super::{Fault, Postgres, many, one};
 use crate::store::directory::{APPLICATION_COLUMNS, ApplicationRow, PARTNER_COLUMNS, PartnerRow};
 use crate::store::{Directory, Result};
 
 impl Postgres {
     pub(in crate::store) async fn directory_version(&self) -> Result<i64> {
-        let row = self.client().await?.query_opt(VERSION, &[]).await.map_err(Fault::from)?;
+        let row = one(&self.client().await?, VERSION, &[]).await?;
         Ok(row.map_or(0, |row| row.get(0)))
     }
 
@@ -22,15 +22,15 @@ impl Postgres {
                 .read_only(true)
                 .start()
                 .await?;
-            let version = tx.query_opt(VERSION, &[]).await?.map_or(0, |row| row.get(0));
+            let version = one(&tx, VERSION, &[]).await?.map_or(0, |row| row.get(0));
             let partners = format!("select {PARTNER_COLUMNS} from partners order by id");
             let applications =
                 format!("select {APPLICATION_COLUMNS} from applications order by id");
-            let partners = tx.query(&partners, &[]).await?;
-            let applications = tx.query(&applications, &[]).await?;
-            Ok::<_, tokio_postgres::Error>((version, partners, applications))
+            let partners = many(&tx, &partners, &[]).await?;
+            let applications = many(&tx, &applications, &[]).await?;
+            Ok::<_, Fault>((version, partners, applications))
         };
-        let (version, partners, applications) = read.await.map_err(Fault::from)?;
+        let (version, partners, applications) = read.await?;
         Ok(Directory {
             version,
             partners: partners.iter().map(|row| partner_row(row).read()).collect::<Result<_>>()?,

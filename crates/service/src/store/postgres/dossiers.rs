@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use super::batch::{Batch, column};
 use super::orders::order_row;
 use super::paying::attempt_row;
-use super::{Fault, Postgres};
+use super::{Fault, Postgres, many};
 use crate::domain::{Dossier, ReferenceNumber};
 use crate::store::Result;
 use crate::store::paying::{ATTEMPT_COLUMNS, DOSSIER_COLUMNS, PaymentAttemptRow, dossier};
@@ -45,9 +45,8 @@ impl Batch for Dossiers {
                  on a.reference_number = o.reference_number
              order by a.number"
         );
-        let statement = db.prepare_cached(&sql).await?;
         let asked = column(references, |reference| reference.as_str());
-        let rows = db.query(&statement, &[&asked]).await?;
+        let rows = many(&*db, &sql, &[&asked]).await?;
         let mut found: HashMap<&str, Vec<&Row>> = HashMap::new();
         for row in &rows {
             found.entry(row.get(0)).or_default().push(row);

@@ -4,8 +4,7 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::Postgres;
-use super::{Param, change, many};
-use crate::domain::AttemptId;
+use super::{Param, many};
 use crate::store::as_limit;
 use crate::store::paying::ForecastRow;
 use crate::store::{Due, Result};
@@ -54,32 +53,6 @@ impl Postgres {
             Due::withdrawal(row.get(0), row.get(1), row.get(2))
         })?);
         Ok(Due::merge(lists, limit))
-    }
-
-    pub(in crate::store) async fn move_withdrawal(
-        &self,
-        id: &AttemptId,
-        due: Timestamp,
-        to: Option<Timestamp>,
-        since: Timestamp,
-    ) -> Result<bool> {
-        let sql = "update withdrawals set due_at_ms = $3
-                   where attempt_id = $1 and due_at_ms = $2 and since_ms >= $4";
-        let (due, since) = (due.as_millisecond(), since.as_millisecond());
-        let to = to.map(Timestamp::as_millisecond);
-        let given: [&Param<'_>; 4] = [&id.as_str(), &due, &to, &since];
-        Ok(change(&self.client().await?, sql, &given).await? == 1)
-    }
-
-    pub(in crate::store) async fn forget_forecast(&self, id: i64) -> Result<()> {
-        change(&self.client().await?, "delete from forecasts where id = $1", &[&id]).await?;
-        Ok(())
-    }
-
-    pub(in crate::store) async fn forget_forecasts(&self, attempt: &AttemptId) -> Result<()> {
-        let sql = "delete from forecasts where attempt_id = $1";
-        change(&self.client().await?, sql, &[&attempt.as_str()]).await?;
-        Ok(())
     }
 }
 

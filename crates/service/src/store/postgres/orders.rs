@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 use super::batch::{Batch, column};
 use super::outbox::insert_events;
-use super::{Fault, Postgres};
+use super::{Fault, Postgres, change, many, one};
 use crate::domain::{
     ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Standing,
 };
@@ -33,12 +33,7 @@ impl Postgres {
         reference: &ReferenceNumber,
     ) -> Result<Option<Order>> {
         let sql = format!("select {ORDER_COLUMNS} from orders where reference_number = $1");
-        let row = self
-            .client()
-            .await?
-            .query_opt(&sql, &[&reference.as_str()])
-            .await
-            .map_err(Fault::from)?;
+        let row = one(&self.client().await?, &sql, &[&reference.as_str()]).await?;
         row.map(|row| order_row(&row).read()).transpose()
     }
 }
@@ -87,37 +82,32 @@ async fn insert_orders(
 ) -> std::result::Result<u64, Fault> {
     // `do nothing` without a target covers both unique keys, so no order can fail the others.
     // Rows are taken in the order of their ids, so that two nodes cannot wait for each other.
-    let insert = db
-        .prepare_cached(
-            "insert into orders (reference_number, application_id, external_transaction_id,
-                 status, amount, quantity, payer_id, name, additional_info, request_id,
-                 created_at_ms, expires_at_ms)
-             select r, a, x, 'PEN', m, q, p, n, i, id, c, e
-             from unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[],
-                 $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[])
-                 as t (r, a, x, m, q, p, n, i, id, c, e)
-             order by a, x
-             on conflict do nothing",
-        )
-        .await?;
-    let added = db
-        .execute(
-            &insert,
-            &[
-                &column(orders, |o| o.reference_number.as_str()),
-                &column(orders, |o| o.application.0),
-                &column(orders, |o| o.external_transaction_id.as_str()),
-                &column(orders, |o| o.terms.amount.get()),
-                &column(orders, |o| o.terms.quantity.get()),
-                &column(orders, |o| o.terms.payer_id.as_str()),
-                &column(orders, |o| o.terms.name.as_str()),
-                &column(orders, |o| o.terms.additional_info.as_str()),
-                &column(orders, |o| o.request_id.as_str()),
-                &column(orders, |o| o.created_at.as_millisecond()),
-                &column(orders, |o| o.expires_at.as_millisecond()),
-            ],
-        )
-        .await?;
+    let added = change(
+        db,
+        "insert into orders (reference_number, application_id, external_transaction_id,
+             status, amount, quantity, payer_id, name, additional_info, request_id,
+             created_at_ms, expires_at_ms)
+         select r, a, x, 'PEN', m, q, p, n, i, id, c, e
+         from unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[],
+             $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[])
+             as t (r, a, x, m, q, p, n, i, id, c, e)
+         order by a, x
+         on conflict do nothing",
+        &[
+            &column(orders, |o| o.reference_number.as_str()),
+            &column(orders, |o| o.application.0),
+            &column(orders, |o| o.external_transaction_id.as_str()),
+            &column(orders, |o| o.terms.amount.get()),
+            &column(orders, |o| o.terms.quantity.get()),
+            &column(orders, |o| o.terms.payer_id.as_str()),
+            &column(orders, |o| o.terms.name.as_str()),
+            &column(orders, |o| o.terms.additional_info.as_str()),
+            &column(orders, |o| o.request_id.as_str()),
+            &column(orders, |o| o.created_at.as_millisecond()),
+            &column(orders, |o| o.expires_at.as_millisecond()),
+        ],
+    )
+    .await?;
     Ok(added)
 }
 
@@ -131,15 +121,15 @@ async fn created(
          join unnest($1::bigint[], $2::text[]) as t (a, x)
            on application_id = a and external_transaction_id = x"
     );
-    let rows = db
-        .query(
-            &db.prepare_cached(&sql).await?,
-            &[
-                &column(orders, |o| o.application.0),
-                &column(orders, |o| o.external_transaction_id.as_str()),
-            ],
-        )
-        .await?;
+    let rows = many(
+        db,
+        &sql,
+        &[
+            &column(orders, |o| o.application.0),
+            &column(orders, |o| o.external_transaction_id.as_str()),
+        ],
+    )
+    .await?;
     let stored: HashMap<(i64, &str), &Row> =
         rows.iter().map(|row| ((row.get(1), row.get(2)), row)).collect();
     // An id may come twice in a batch, so rows are lent, not given away.
@@ -167,16 +157,14 @@ impl Batch for Standings {
         ids: &[Self::Item],
     ) -> std::result::Result<Vec<Self::Answer>, Fault> {
         // By the place of each in the batch: no id has to come back.
-        let select = db
-            .prepare_cached(
-                "select place, reference_number, status, amount
-                 from unnest($1::bigint[], $2::text[]) with ordinality as t (a, x, place)
-                 join orders on application_id = a and external_transaction_id = x",
-            )
-            .await?;
-        let rows = db
-            .query(&select, &[&column(ids, |id| id.0.0), &column(ids, |id| id.1.as_str())])
-            .await?;
+        let rows = many(
+            db,
+            "select place, reference_number, status, amount
+             from unnest($1::bigint[], $2::text[]) with ordinality as t (a, x, place)
+             join orders on application_id = a and external_transaction_id = x",
+            &[&column(ids, |id| id.0.0), &column(ids, |id| id.1.as_str())],
+        )
+        .await?;
         let mut answers: Vec<_> = ids.iter().map(|_| Ok(None)).collect();
         for row in rows {
             let place = row.get::<_, i64>(0).unsigned_abs() as usize;

@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 
 use super::batch::{Batch, column, run_until_told};
 use super::portable::{self, closed};
-use super::{Fault, Postgres};
+use super::{Fault, Postgres, change, many};
 use crate::domain::{ApplicationId, Event, EventId, Lane, NewOrder, ReferenceNumber, Steady};
 use crate::store::outbox::{
     CLAIM_COLUMNS, ClaimRow, DeliveryRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote,
@@ -42,27 +42,23 @@ impl Postgres {
         let (application, origin) =
             after.map_or((i64::MIN, String::new()), |lane| (lane.application.0, lane.origin));
         let db = self.client().await?;
-        let select = db
-            .prepare_cached(
-                "with recursive lanes as (
-                     (select application_id, origin, next_attempt_at_ms from outbox
-                      where state = 'queued' and (application_id, origin) > ($1, $2)
-                      order by application_id, origin, next_attempt_at_ms limit 1)
-                     union all
-                     select next.* from lanes cross join lateral (
-                         select application_id, origin, next_attempt_at_ms from outbox o
-                         where state = 'queued'
-                             and (o.application_id, o.origin) > (lanes.application_id, lanes.origin)
-                         order by o.application_id, o.origin, o.next_attempt_at_ms limit 1) next
-                 )
-                 select application_id, origin, next_attempt_at_ms from lanes limit $3",
-            )
-            .await
-            .map_err(Fault::from)?;
-        let rows = db
-            .query(&select, &[&application, &origin, &as_limit(limit)])
-            .await
-            .map_err(Fault::from)?;
+        let rows = many(
+            &db,
+            "with recursive lanes as (
+                 (select application_id, origin, next_attempt_at_ms from outbox
+                  where state = 'queued' and (application_id, origin) > ($1, $2)
+                  order by application_id, origin, next_attempt_at_ms limit 1)
+                 union all
+                 select next.* from lanes cross join lateral (
+                     select application_id, origin, next_attempt_at_ms from outbox o
+                     where state = 'queued'
+                         and (o.application_id, o.origin) > (lanes.application_id, lanes.origin)
+                     order by o.application_id, o.origin, o.next_attempt_at_ms limit 1) next
+             )
+             select application_id, origin, next_attempt_at_ms from lanes limit $3",
+            &[&application, &origin, &as_limit(limit)],
+        )
+        .await?;
         rows.iter().map(|row| lane_due(row.get(0), row.get(1), row.get(2))).collect()
     }
 
@@ -74,8 +70,9 @@ impl Postgres {
     ) -> Result<Vec<Claimed>> {
         let db = self.client().await?;
         let in_force = in_force(REAL_NOW_MS);
-        let claim = db
-            .prepare_cached(&format!(
+        let rows = many(
+            &db,
+            &format!(
                 "with due as materialized (
                      select picked.id
                      from unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])
@@ -98,23 +95,17 @@ impl Postgres {
                      attempts = attempts + 1
                  where id in (select id from due)
                  returning {CLAIM_COLUMNS}"
-            ))
-            .await
-            .map_err(Fault::from)?;
-        let rows = db
-            .query(
-                &claim,
-                &[
-                    &lease.as_str(),
-                    &column(&wants, |want| want.lane.application.0),
-                    &column(&wants, |want| want.lane.origin.as_str()),
-                    &column(&wants, |want| want.due_from.as_millisecond()),
-                    &column(&wants, |want| want.due_by.as_millisecond()),
-                    &column(&wants, |want| as_limit(want.most)),
-                ],
-            )
-            .await
-            .map_err(Fault::from)?;
+            ),
+            &[
+                &lease.as_str(),
+                &column(&wants, |want| want.lane.application.0),
+                &column(&wants, |want| want.lane.origin.as_str()),
+                &column(&wants, |want| want.due_from.as_millisecond()),
+                &column(&wants, |want| want.due_by.as_millisecond()),
+                &column(&wants, |want| as_limit(want.most)),
+            ],
+        )
+        .await?;
         let claimed: Result<Vec<_>> = rows.iter().map(|row| claim_row(row).read()).collect();
         let mut claimed = claimed?;
         // What is returned has no order.
@@ -133,26 +124,24 @@ impl Postgres {
         &self,
         unsent: Vec<(EventId, LeaseToken)>,
     ) -> Result<()> {
-        self.client()
-            .await?
-            .execute(
-                // In the order in which everybody takes them.
-                "with held as materialized (
-                     select o.id from outbox o
-                     join unnest($1::text[], $2::text[]) as t (event, lease)
-                         on o.id = t.event and o.lease_token = t.lease
-                     order by o.id for update of o
-                 )
-                 update outbox o set lease_token = null, lease_until_ms = null,
-                     attempts = attempts - 1
-                 from held where o.id = held.id",
-                &[
-                    &column(&unsent, |(event, _)| event.as_str()),
-                    &column(&unsent, |(_, lease)| lease.as_str()),
-                ],
-            )
-            .await
-            .map_err(Fault::from)?;
+        change(
+            &self.client().await?,
+            // In the order in which everybody takes them.
+            "with held as materialized (
+                 select o.id from outbox o
+                 join unnest($1::text[], $2::text[]) as t (event, lease)
+                     on o.id = t.event and o.lease_token = t.lease
+                 order by o.id for update of o
+             )
+             update outbox o set lease_token = null, lease_until_ms = null,
+                 attempts = attempts - 1
+             from held where o.id = held.id",
+            &[
+                &column(&unsent, |(event, _)| event.as_str()),
+                &column(&unsent, |(_, lease)| lease.as_str()),
+            ],
+        )
+        .await?;
         Ok(())
     }
 
@@ -190,16 +179,9 @@ impl Postgres {
         &self,
         event: &EventId,
     ) -> Result<Vec<DeliveryRecord>> {
-        let rows = self
-            .client()
-            .await?
-            .query(
-                "select attempt, at_ms, http_status, latency_ms, error, answer_start
-                 from delivery_attempts where event_id = $1 order by attempt",
-                &[&event.as_str()],
-            )
-            .await
-            .map_err(Fault::from)?;
+        let sql = "select attempt, at_ms, http_status, latency_ms, error, answer_start
+                   from delivery_attempts where event_id = $1 order by attempt";
+        let rows = many(&self.client().await?, sql, &[&event.as_str()]).await?;
         let read = |row: &Row| DeliveryRow {
             attempt: row.get(0),
             at_ms: row.get(1),
@@ -300,54 +282,49 @@ impl Batch for Records {
         db: &mut Client,
         attempts: &[DeliveryAttempt],
     ) -> std::result::Result<Vec<Recorded>, Fault> {
-        let record = db
-            .prepare_cached(
-                "with given as (
-                     select * from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[],
-                         $5::bigint[], $6::bigint[], $7::text[], $8::bytea[], $9::text[],
-                         $10::bigint[], $11::bigint[])
-                         as t (event, lease, attempt, at_ms, http_status, latency_ms, error, answer,
-                             state, next_ms, queued_ms)
-                 ), noted as (
-                     insert into delivery_attempts (event_id, attempt, at_ms, http_status,
-                         latency_ms, error, answer_start)
-                     select event, attempt, at_ms, http_status, latency_ms, error, answer from given
-                     on conflict do nothing
-                 ), locked as materialized (
-                     select given.* from outbox o join given
-                         on o.id = given.event and o.lease_token = given.lease
-                     order by o.id for update of o
-                 )
-                 update outbox o set lease_token = null, lease_until_ms = null,
-                     next_attempt_at_ms = case when o.queued_at_ms <> locked.queued_ms
-                         then o.next_attempt_at_ms else locked.next_ms end,
-                     failures = case when o.queued_at_ms <> locked.queued_ms then o.failures
-                         else o.failures + (locked.state <> 'delivered')::int end,
-                     state = case when o.queued_at_ms <> locked.queued_ms
-                         or o.state = 'superseded' and locked.state <> 'delivered'
-                         then o.state else locked.state end
-                 from locked where o.id = locked.event and o.lease_token = locked.lease
-                 returning o.id, not o.latest",
-            )
-            .await?;
-        let rows = db
-            .query(
-                &record,
-                &[
-                    &column(attempts, |a| a.event.as_str()),
-                    &column(attempts, |a| a.lease.as_str()),
-                    &column(attempts, |a| i64::from(a.number)),
-                    &column(attempts, |a| a.at.as_millisecond()),
-                    &column(attempts, |a| a.http_status.map(i64::from)),
-                    &column(attempts, |a| a.latency_ms),
-                    &column(attempts, |a| a.error.as_deref()),
-                    &column(attempts, |a| a.answer_start.as_slice()),
-                    &column(attempts, |a| a.verdict.state().as_str()),
-                    &column(attempts, |a| a.verdict.next_attempt_at(a.at).as_millisecond()),
-                    &column(attempts, |a| a.queued_at.as_millisecond()),
-                ],
-            )
-            .await?;
+        let rows = many(
+            db,
+            "with given as (
+                 select * from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[],
+                     $5::bigint[], $6::bigint[], $7::text[], $8::bytea[], $9::text[],
+                     $10::bigint[], $11::bigint[])
+                     as t (event, lease, attempt, at_ms, http_status, latency_ms, error, answer,
+                         state, next_ms, queued_ms)
+             ), noted as (
+                 insert into delivery_attempts (event_id, attempt, at_ms, http_status,
+                     latency_ms, error, answer_start)
+                 select event, attempt, at_ms, http_status, latency_ms, error, answer from given
+                 on conflict do nothing
+             ), locked as materialized (
+                 select given.* from outbox o join given
+                     on o.id = given.event and o.lease_token = given.lease
+                 order by o.id for update of o
+             )
+             update outbox o set lease_token = null, lease_until_ms = null,
+                 next_attempt_at_ms = case when o.queued_at_ms <> locked.queued_ms
+                     then o.next_attempt_at_ms else locked.next_ms end,
+                 failures = case when o.queued_at_ms <> locked.queued_ms then o.failures
+                     else o.failures + (locked.state <> 'delivered')::int end,
+                 state = case when o.queued_at_ms <> locked.queued_ms
+                     or o.state = 'superseded' and locked.state <> 'delivered'
+                     then o.state else locked.state end
+             from locked where o.id = locked.event and o.lease_token = locked.lease
+             returning o.id, not o.latest",
+            &[
+                &column(attempts, |a| a.event.as_str()),
+                &column(attempts, |a| a.lease.as_str()),
+                &column(attempts, |a| i64::from(a.number)),
+                &column(attempts, |a| a.at.as_millisecond()),
+                &column(attempts, |a| a.http_status.map(i64::from)),
+                &column(attempts, |a| a.latency_ms),
+                &column(attempts, |a| a.error.as_deref()),
+                &column(attempts, |a| a.answer_start.as_slice()),
+                &column(attempts, |a| a.verdict.state().as_str()),
+                &column(attempts, |a| a.verdict.next_attempt_at(a.at).as_millisecond()),
+                &column(attempts, |a| a.queued_at.as_millisecond()),
+            ],
+        )
+        .await?;
         let held: HashMap<&str, bool> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
         let recorded = |attempt: &DeliveryAttempt| match held.get(attempt.event.as_str()) {
             Some(false) => Recorded::Done,
@@ -366,20 +343,16 @@ pub(super) async fn insert_events(
 ) -> std::result::Result<(), Fault> {
     let events: Vec<(&NewOrder, &Event)> =
         announced.iter().filter_map(|order| Some((*order, order.event.as_ref()?))).collect();
-    let insert = db
-        .prepare_cached(
-            "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
-                 origin, state, next_attempt_at_ms, queued_at_ms, created_at_ms)
-             select i, a, r, s, b, u, h, 'queued', t, t, t
-             from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bytea[],
-                 $6::text[], $7::text[], $8::bigint[], $9::text[]) as g (i, a, r, s, b, u, h, t, x)
-             join orders o on o.reference_number = r and o.application_id = a
-                 and o.external_transaction_id = x
-             on conflict do nothing",
-        )
-        .await?;
-    db.execute(
-        &insert,
+    change(
+        db,
+        "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
+             origin, state, next_attempt_at_ms, queued_at_ms, created_at_ms)
+         select i, a, r, s, b, u, h, 'queued', t, t, t
+         from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bytea[],
+             $6::text[], $7::text[], $8::bigint[], $9::text[]) as g (i, a, r, s, b, u, h, t, x)
+         join orders o on o.reference_number = r and o.application_id = a
+             and o.external_transaction_id = x
+         on conflict do nothing",
         &[
             &column(&events, |(_, event)| event.id.as_str()),
             &column(&events, |(order, _)| order.application.0),
@@ -405,15 +378,11 @@ pub(super) async fn insert_event(
     reference: &ReferenceNumber,
     event: &Event,
 ) -> std::result::Result<(), Fault> {
-    let insert = db
-        .prepare_cached(
-            "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
-                 origin, state, next_attempt_at_ms, queued_at_ms, created_at_ms)
-             values ($1, $2, $3, $4, $5, $6, $7, 'queued', $8, $8, $8)",
-        )
-        .await?;
-    db.execute(
-        &insert,
+    change(
+        db,
+        "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
+             origin, state, next_attempt_at_ms, queued_at_ms, created_at_ms)
+         values ($1, $2, $3, $4, $5, $6, $7, 'queued', $8, $8, $8)",
         &[
             &event.id.as_str(),
             &application.0,
@@ -445,7 +414,7 @@ async fn stretch(
     };
     let sql = format!(
         "select max(id), count(*) from (select id from outbox
-             where {of} and id > $2 and id <= $3 order by id limit $4) scanned"
+         where {of} and id > $2 and id <= $3 order by id limit $4) scanned"
     );
     let row = db
         .query_one(&sql, &[&application.map(|id| id.0), &after, &to, &SCANNED_MAX])

@@ -12,7 +12,7 @@ use crate::domain::{
     Step, TRIES_PER_METHOD_MAX,
 };
 use crate::store::as_limit;
-use crate::store::paying::{InstrumentColumns, PaymentAttemptRow, SOONER, UNSETTLED, free_at_ms};
+use crate::store::paying::{InstrumentColumns, PaymentAttemptRow, SOONER, free_at_ms, unsettled};
 use crate::store::records::read_reference;
 use crate::store::{NewAttempt, Result, Started, Stepped};
 
@@ -64,18 +64,6 @@ impl Postgres {
         Ok(stepped)
     }
 
-    pub(in crate::store) async fn claim_attempt(
-        &self,
-        id: &AttemptId,
-        due_at: Timestamp,
-        until: Timestamp,
-    ) -> Result<bool> {
-        let sql = "update payment_attempts set due_at_ms = $3 where id = $1 and due_at_ms = $2";
-        let given: [&Param<'_>; 3] =
-            [&id.as_str(), &due_at.as_millisecond(), &until.as_millisecond()];
-        Ok(change(&self.client().await?, sql, &given).await? == 1)
-    }
-
     pub(in crate::store) async fn request_cancel(
         &self,
         reference: &ReferenceNumber,
@@ -105,10 +93,11 @@ async fn start(db: &impl GenericClient, new: &NewAttempt) -> Told<Started> {
         "select 1 from orders o where reference_number = $1 and status = 'PEN'
              and cancel_requested is null and closing_at_ms is null and not exists (
                  select 1 from payment_attempts a
-                 where a.reference_number = o.reference_number and (a.state in {UNSETTLED}
+                 where a.reference_number = o.reference_number and ({}
                      or a.method = $2 and a.state = 'issued' and a.deadline_at_ms > $3))
              and (select count(*) from payment_attempts a
-                 where a.reference_number = o.reference_number and a.method = $2) < $4"
+                 where a.reference_number = o.reference_number and a.method = $2) < $4",
+        unsettled("a", "$3")
     );
     let (method, at_ms) = (attempt.instrument.method().code(), attempt.created_at.as_millisecond());
     let given: [&Param<'_>; 4] = [&reference, &method, &at_ms, &as_limit(TRIES_PER_METHOD_MAX)];
@@ -259,9 +248,12 @@ async fn request_cancel(
         "update orders set cancel_requested = $2
          where reference_number = $1 and status = 'PEN' and cancel_requested is null
              and exists (select 1 from payment_attempts a
-                 where a.reference_number = orders.reference_number and a.state in {UNSETTLED})"
+                 where a.reference_number = orders.reference_number and {})",
+        unsettled("a", "$3")
     );
-    if change(db, &note, &[&reference.as_str(), &reason.as_str()]).await? == 0 {
+    let given: [&Param<'_>; 3] =
+        [&reference.as_str(), &reason.as_str(), &stamp.at.as_millisecond()];
+    if change(db, &note, &given).await? == 0 {
         return Ok(false);
     }
     change(

@@ -2,11 +2,11 @@
 
 use std::error::Error;
 
-use deadpool_postgres::Transaction;
+use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut};
 
-use super::{Fault, Postgres};
+use super::{Fault, Postgres, change, many};
 use crate::store::portable::{Cells, Statement, Value};
 use crate::store::{Result, StoreError};
 
@@ -14,14 +14,16 @@ impl Postgres {
     pub(in crate::store) async fn select(&self, statement: Statement) -> Result<Vec<Cells>> {
         let _looking = self.lookers.acquire().await.map_err(|_| closed())?;
         let db = self.client().await?;
-        let prepared = db.prepare_cached(&own(&statement.sql)).await.map_err(Fault::from)?;
-        let found = db.query(&prepared, &given(&statement)).await.map_err(Fault::from)?;
+        let found = many(&db, &own(&statement.sql), &given(&statement)).await?;
         found.iter().map(|row| cells(row).map(Cells::new)).collect()
     }
 
     /// Not among those who look: it is short, and some of it is the service's own.
     pub(in crate::store) async fn transact(&self, statements: Vec<Statement>) -> Result<bool> {
         let mut db = self.client().await?;
+        if let [only] = &statements[..] {
+            return Ok(execute(&db, only).await? > 0);
+        }
         let transaction = db.transaction().await.map_err(Fault::from)?;
         for (place, statement) in statements.iter().enumerate() {
             let changed = execute(&transaction, statement).await?;
@@ -40,11 +42,10 @@ pub(super) fn closed() -> StoreError {
 
 /// Rows it changed.
 pub(super) async fn execute(
-    transaction: &Transaction<'_>,
+    db: &impl GenericClient,
     statement: &Statement,
 ) -> std::result::Result<u64, Fault> {
-    let prepared = transaction.prepare_cached(&own(&statement.sql)).await?;
-    Ok(transaction.execute(&prepared, &given(statement)).await?)
+    change(db, &own(&statement.sql), &given(statement)).await
 }
 
 /// Parameters are `$1` here.

@@ -17,7 +17,7 @@ use crate::domain::{
     AttemptId, AttemptState, Change, Effect, ExceptionKind, Lane, ReferenceNumber, Status, Step,
     Word,
 };
-use crate::store::paying::{APPLIED, Heard, Known, UNSETTLED, free_at_ms};
+use crate::store::paying::{APPLIED, Heard, Known, free_at_ms, unsettled};
 use crate::store::records::read_status;
 use crate::store::{
     Committed, Receipt, Received, Reception, Resolved, Result, Stepped, StoreError, Unreceived,
@@ -90,6 +90,13 @@ impl Settlement {
         }
     }
 
+    fn commits_at_ms(&self) -> Option<i64> {
+        match self {
+            Self::Commit(change) => Some(change.stamp.at.as_millisecond()),
+            Self::Receive(_) => None,
+        }
+    }
+
     fn accepts(&self) -> Option<i64> {
         match self {
             Self::Commit(change) => change.accepts,
@@ -148,12 +155,13 @@ impl<'a> Books<'a> {
         for row in many(db, lock, &[&references]).await? {
             books.status.insert(row.get(0), read_status(row.get(1))?);
         }
-        let unsettled = format!(
-            "select distinct reference_number from payment_attempts
-             where reference_number = any($1) and state in {UNSETTLED}"
-        );
-        if items.iter().any(|item| matches!(item, Settlement::Commit(_))) {
-            let rows = many(db, &unsettled, &[&references]).await?;
+        if let Some(at_ms) = items.iter().filter_map(Settlement::commits_at_ms).max() {
+            let unsettled = format!(
+                "select distinct reference_number from payment_attempts a
+                 where reference_number = any($1) and {}",
+                unsettled("a", "$2")
+            );
+            let rows = many(db, &unsettled, &[&references, &at_ms]).await?;
             books.unsettled = rows.iter().map(|row| row.get(0)).collect();
         }
         let accepts: Vec<i64> = items.iter().filter_map(Settlement::accepts).collect();

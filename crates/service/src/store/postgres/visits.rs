@@ -51,45 +51,4 @@ impl Postgres {
         change(&db, sql, &[&reference.as_str(), &nonce, &at.as_millisecond(), &alive]).await?;
         Ok(())
     }
-
-    pub(in crate::store) async fn visit_left(
-        &self,
-        reference: &ReferenceNumber,
-        nonce: &str,
-        at: Timestamp,
-        due: Timestamp,
-    ) -> Result<()> {
-        let sql = "update checkout_visits set left_at_ms = $3, due_at_ms = $4
-                   where reference_number = $1 and nonce = $2";
-        let db = self.client().await?;
-        let (at, due) = (at.as_millisecond(), due.as_millisecond());
-        change(&db, sql, &[&reference.as_str(), &nonce, &at, &due]).await?;
-        Ok(())
-    }
-
-    pub(in crate::store) async fn visit_due(
-        &self,
-        reference: &ReferenceNumber,
-        nonce: &str,
-        left_at: Timestamp,
-        due: Timestamp,
-    ) -> Result<()> {
-        let sql = "update checkout_visits set due_at_ms = $4
-                   where reference_number = $1 and nonce = $2 and left_at_ms = $3";
-        let (left, due) = (left_at.as_millisecond(), due.as_millisecond());
-        let given: [&Param<'_>; 4] = [&reference.as_str(), &nonce, &left, &due];
-        change(&self.client().await?, sql, &given).await?;
-        Ok(())
-    }
-
-    pub(in crate::store) async fn visit_ended(
-        &self,
-        reference: &ReferenceNumber,
-        nonce: &str,
-    ) -> Result<()> {
-        let sql = "update checkout_visits set due_at_ms = null
-                   where reference_number = $1 and nonce = $2";
-        change(&self.client().await?, sql, &[&reference.as_str(), &nonce]).await?;
-        Ok(())
-    }
 }

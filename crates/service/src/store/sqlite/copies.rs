@@ -9,9 +9,10 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::inspect::{is_missing, missing};
+use super::statements::{Db, execute, row};
 use super::{
-    connect, create_private_file, empty_log, error, execute, inspect, refuse_newer,
-    refuse_strangers, row, schema_latest,
+    connect, create_private_file, empty_log, error, inspect, refuse_newer, refuse_strangers,
+    schema_latest,
 };
 use crate::domain::Environment;
 use crate::store::{Result, StoreError};
@@ -90,12 +91,13 @@ fn refuse_other_environment(db: &Connection, path: &Path, wanted: Option<&str>) 
 }
 
 fn environment_of(db: &Connection) -> Result<Option<String>> {
-    row(db, "select value from settings where key = 'environment'", [], |row| row.get(0))
+    row(&Db::of(db), "select value from settings where key = 'environment'", [], |row| row.get(0))
 }
 
 /// Who was let in when the copy was made may have been shut out since: everybody proves anew who they are.
 fn end_access(copy: &Connection) -> Result<()> {
     // Higher than any number of changes: no token of another day is good again.
+    let copy = &Db::of(copy);
     let tokens = "update partners set epoch = max(epoch + 1, unixepoch())";
     for (table, end) in [
         ("partners", tokens),

@@ -1,8 +1,9 @@
 //! Reading partners and applications on SQLite, beside whatever else is looked at.
 
-use rusqlite::{Connection, Row};
+use rusqlite::Row;
 
-use super::{Sqlite, execute, row, rows};
+use super::Sqlite;
+use super::statements::{Db, execute, row, rows};
 use crate::store::directory::{APPLICATION_COLUMNS, ApplicationRow, PARTNER_COLUMNS, PartnerRow};
 use crate::store::{Directory, Result};
 
@@ -35,7 +36,7 @@ impl Sqlite {
     }
 }
 
-fn version(db: &Connection) -> Result<i64> {
+fn version(db: &Db<'_>) -> Result<i64> {
     let sql = "select cast(value as integer) from settings where key = 'directory_version'";
     Ok(row(db, sql, [], |row| row.get(0))?.unwrap_or(0))
 }
@@ -71,16 +72,16 @@ fn application_row(row: &Row<'_>) -> rusqlite::Result<ApplicationRow> {
 }
 
 /// A read transaction that ends with its scope.
-struct Snapshot<'a>(&'a Connection);
+struct Snapshot<'a, 'c>(&'a Db<'c>);
 
-impl<'a> Snapshot<'a> {
-    fn begin(db: &'a Connection) -> Result<Self> {
+impl<'a, 'c> Snapshot<'a, 'c> {
+    fn begin(db: &'a Db<'c>) -> Result<Self> {
         execute(db, "begin deferred", [])?;
         Ok(Self(db))
     }
 }
 
-impl Drop for Snapshot<'_> {
+impl Drop for Snapshot<'_, '_> {
     fn drop(&mut self) {
         let _ = execute(self.0, "rollback", []);
     }

@@ -1,11 +1,12 @@
 //! What the clock brings, on SQLite: deadlines, forecasts, queues of rails.
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Row, params};
 
+use super::Sqlite;
 use super::paying::withdraw_issued;
-use super::{Sqlite, execute, rows};
-use crate::domain::{AttemptId, ReferenceNumber};
+use super::statements::{Db, execute, rows};
+use crate::domain::ReferenceNumber;
 use crate::store::as_limit;
 use crate::store::paying::ForecastRow;
 use crate::store::{Due, Result};
@@ -40,40 +41,9 @@ impl Sqlite {
     pub(in crate::store) async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<Due>> {
         self.reader.run(move |db| due(db, until.as_millisecond(), limit)).await
     }
-
-    pub(in crate::store) async fn move_withdrawal(
-        &self,
-        id: &AttemptId,
-        due: Timestamp,
-        to: Option<Timestamp>,
-        since: Timestamp,
-    ) -> Result<bool> {
-        let sql = "update withdrawals set due_at_ms = ?3
-                   where attempt_id = ?1 and due_at_ms = ?2 and since_ms >= ?4";
-        let id = id.clone();
-        self.writer
-            .run(move |db| {
-                let (due, since) = (due.as_millisecond(), since.as_millisecond());
-                let to = to.map(Timestamp::as_millisecond);
-                Ok(execute(db, sql, params![id.as_str(), due, to, since])? == 1)
-            })
-            .await
-    }
-
-    pub(in crate::store) async fn forget_forecast(&self, id: i64) -> Result<()> {
-        self.writer
-            .run(move |db| execute(db, "delete from forecasts where id = ?1", [id]).map(drop))
-            .await
-    }
-
-    pub(in crate::store) async fn forget_forecasts(&self, attempt: &AttemptId) -> Result<()> {
-        let attempt = attempt.clone();
-        let sql = "delete from forecasts where attempt_id = ?1";
-        self.writer.run(move |db| execute(db, sql, [attempt.as_str()]).map(drop)).await
-    }
 }
 
-fn due(db: &Connection, until_ms: i64, limit: usize) -> Result<Vec<Due>> {
+fn due(db: &Db<'_>, until_ms: i64, limit: usize) -> Result<Vec<Due>> {
     let given = params![until_ms, as_limit(limit)];
     let orders = rows(
         db,

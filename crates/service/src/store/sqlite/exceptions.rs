@@ -1,8 +1,9 @@
 //! Exceptions on SQLite: money that fits no order, and what operators did about it.
 
-use rusqlite::{Connection, params};
+use rusqlite::params;
 
-use super::{Sqlite, execute, row};
+use super::Sqlite;
+use super::statements::{Db, execute, row};
 use crate::store::{Resolved, Result};
 
 impl Sqlite {
@@ -15,13 +16,13 @@ impl Sqlite {
     }
 }
 
-pub(super) fn is_open(db: &Connection, id: i64) -> Result<bool> {
+pub(super) fn is_open(db: &Db<'_>, id: i64) -> Result<bool> {
     let sql = "select 1 from exceptions where id = ?1 and resolved_at_ms is null";
     Ok(row(db, sql, [id], |row| row.get::<_, i64>(0))?.is_some())
 }
 
 /// Whether it was still open.
-pub(super) fn resolve(db: &Connection, id: i64, resolved: &Resolved) -> Result<bool> {
+pub(super) fn resolve(db: &Db<'_>, id: i64, resolved: &Resolved) -> Result<bool> {
     let at_ms = resolved.at.as_millisecond();
     let changed = execute(
         db,

@@ -7,7 +7,8 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 
 use super::copies::beside;
-use super::{check_pages, connect, error, refuse_strangers, row, rows, schema_latest};
+use super::statements::{Db, row, rows};
+use super::{check_pages, connect, error, refuse_strangers, schema_latest};
 use crate::store::inspect::Inspection;
 use crate::store::rekeying::ALL_SERVED_WITH;
 use crate::store::{Result, StoreError};
@@ -33,7 +34,9 @@ pub(in crate::store) fn inspect_sqlite(path: &Path) -> Result<Inspection> {
     let version = version(&db)?;
     let setting = |key: &'static str| match version {
         None => Ok(None),
-        Some(_) => row(&db, "select value from settings where key = ?1", [key], |row| row.get(0)),
+        Some(_) => {
+            row(&Db::of(&db), "select value from settings where key = ?1", [key], |row| row.get(0))
+        }
     };
     Ok(Inspection {
         engine: "sqlite",
@@ -43,7 +46,7 @@ pub(in crate::store) fn inspect_sqlite(path: &Path) -> Result<Inspection> {
         master_key_id: setting("master_key_id")?,
         served_with: match version {
             None => Vec::new(),
-            Some(_) => rows(&db, ALL_SERVED_WITH, [], |row| row.get(0))?,
+            Some(_) => rows(&Db::of(&db), ALL_SERVED_WITH, [], |row| row.get(0))?,
         },
         keeps_master_key: setting("sandbox_master_key")?.is_some(),
         durability: vec![("journal_mode", mode.clone(), mode == "wal")],
@@ -79,6 +82,7 @@ fn unwritable(path: &Path) -> Option<String> {
 }
 
 pub(super) fn version(db: &Connection) -> Result<Option<i64>> {
+    let db = &Db::of(db);
     let there = "select count(*) from sqlite_master where name = 'refinery_schema_history'";
     let count: Option<i64> = row(db, there, [], |row| row.get(0))?;
     if count == Some(0) {

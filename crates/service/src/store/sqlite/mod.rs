@@ -11,6 +11,7 @@ mod outbox;
 mod paying;
 mod portable;
 mod settling;
+mod statements;
 mod stepping;
 mod thread;
 mod visits;
@@ -21,13 +22,14 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::functions::{Context, FunctionFlags};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, params};
 
 use super::inspect::{latest_of, not_migrated, refuse_newer};
 use super::{Options, Result, StoreError, private_file, where_it_leads};
 pub(super) use copies::{backup_sqlite, restore_sqlite};
 pub(super) use inspect::inspect_sqlite;
 use order_ids::{OrderIds, WAITING_MAX};
+use statements::{Db, execute, row};
 use thread::{Calls, Place, UnderWay};
 
 mod migrations {
@@ -70,11 +72,10 @@ pub(super) struct Sqlite {
 struct Lookups(Vec<Mutex<Connection>>);
 
 impl Lookups {
-    fn run<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        match self.0.iter().find_map(|db| db.try_lock().ok()) {
-            Some(db) => work(&db),
-            None => work(&self.0[0].lock().unwrap_or_else(PoisonError::into_inner)),
-        }
+    fn run<T>(&self, work: impl FnOnce(&Db<'_>) -> Result<T>) -> Result<T> {
+        let free = self.0.iter().find_map(|db| db.try_lock().ok());
+        let db = free.unwrap_or_else(|| self.0[0].lock().unwrap_or_else(PoisonError::into_inner));
+        work(&Db::of(&db))
     }
 }
 
@@ -116,7 +117,7 @@ impl Sqlite {
         let lookups = (0..cores)
             .map(|_| connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map(Mutex::new))
             .collect::<Result<_>>()?;
-        let order_ids = Arc::new(OrderIds::open(&writer, WAITING_MAX)?);
+        let order_ids = Arc::new(OrderIds::open(&Db::of(&writer), WAITING_MAX)?);
         let (ids, place) = (Arc::clone(&order_ids), Place::of(&writer));
         let under_way = UnderWay::default();
         Ok(Self {
@@ -195,7 +196,7 @@ impl Sqlite {
 fn refuse_strangers(db: &Connection, path: &Path) -> Result<()> {
     let sql =
         "select count(*) > 0 and sum(name = 'refinery_schema_history') = 0 from sqlite_schema";
-    match row(db, sql, [], |row| row.get::<_, Option<bool>>(0)) {
+    match row(&Db::of(db), sql, [], |row| row.get::<_, Option<bool>>(0)) {
         Ok(Some(Some(true))) => Err(StoreError::Refused(format!(
             "{} is a SQLite database of something else; name ours with --database",
             path.display()
@@ -329,35 +330,6 @@ fn error(fault: &rusqlite::Error) -> StoreError {
     }
 }
 
-/// Rows of a query, each turned into a value.
-fn rows<T>(
-    db: &Connection,
-    sql: &str,
-    parameters: impl rusqlite::Params,
-    read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-) -> Result<Vec<T>> {
-    db.prepare_cached(sql)
-        .and_then(|mut statement| statement.query_map(parameters, read)?.collect())
-        .map_err(|fault| error(&fault))
-}
-
-fn row<T>(
-    db: &Connection,
-    sql: &str,
-    parameters: impl rusqlite::Params,
-    read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-) -> Result<Option<T>> {
-    db.prepare_cached(sql)
-        .and_then(|mut statement| statement.query_row(parameters, read).optional())
-        .map_err(|fault| error(&fault))
-}
-
-fn execute(db: &Connection, sql: &str, parameters: impl rusqlite::Params) -> Result<usize> {
-    db.prepare_cached(sql)
-        .and_then(|mut statement| statement.execute(parameters))
-        .map_err(|fault| error(&fault))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -420,9 +392,9 @@ mod tests {
 
         migrate(&mut db).unwrap();
         assert_eq!(read(&db), old);
-        let ids = OrderIds::open(&db, WAITING_MAX).unwrap();
+        let ids = OrderIds::open(&Db::of(&db), WAITING_MAX).unwrap();
         let of = |application| IdKey::new(ApplicationId(application), "order_1");
-        assert_eq!(ids.find(&db, &of(7)).unwrap(), Some(1));
-        assert_eq!(ids.find(&db, &of(8)).unwrap(), None);
+        assert_eq!(ids.find(&Db::of(&db), &of(7)).unwrap(), Some(1));
+        assert_eq!(ids.find(&Db::of(&db), &of(8)).unwrap(), None);
     }
 }

@@ -9,9 +9,9 @@ use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Row, params};
 
-use super::{execute, row, rows};
+use super::statements::{Db, execute, row, rows};
 use crate::domain::ApplicationId;
 use crate::store::Result;
 
@@ -90,7 +90,7 @@ struct Known {
 }
 
 impl Known {
-    fn unknown(&self, db: &Connection) -> Result<Unknown> {
+    fn unknown(&self, db: &Db<'_>) -> Result<Unknown> {
         let sql = "select id, application_id, external_transaction_id from orders where id > ?1
                    order by id";
         let read = |row: &Row<'_>| {
@@ -113,7 +113,7 @@ struct Unknown {
 }
 
 impl OrderIds {
-    pub(super) fn open(db: &Connection, waiting_max: usize) -> Result<Self> {
+    pub(super) fn open(db: &Db<'_>, waiting_max: usize) -> Result<Self> {
         let sql = "select until, began_with, at_hash, at_application from order_ids_filled";
         let read = |row: &Row<'_>| {
             let (hash, application) = (row.get::<_, Option<_>>(2)?, row.get::<_, Option<_>>(3)?);
@@ -135,7 +135,7 @@ impl OrderIds {
     /// What `read` finds of the order with this id: by its number if it waits here, else by the table.
     pub(super) fn look_up<T>(
         &self,
-        db: &Connection,
+        db: &Db<'_>,
         key: &IdKey,
         read: impl Fn(Option<OrderId>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
@@ -147,7 +147,7 @@ impl OrderIds {
     }
 
     /// The order with this id, for the writer: it has caught up, and nobody else writes.
-    pub(super) fn find(&self, db: &Connection, key: &IdKey) -> Result<Option<OrderId>> {
+    pub(super) fn find(&self, db: &Db<'_>, key: &IdKey) -> Result<Option<OrderId>> {
         if let Some(order) = self.waiting(key) {
             return Ok(Some(order));
         }
@@ -160,7 +160,7 @@ impl OrderIds {
     }
 
     /// Orders with this id, whosever they are.
-    pub(super) fn find_all(&self, db: &Connection, id: &str) -> Result<Vec<OrderId>> {
+    pub(super) fn find_all(&self, db: &Db<'_>, id: &str) -> Result<Vec<OrderId>> {
         self.catch_up(db)?;
         let hash = id_hash(id);
         let (first, last) =
@@ -174,7 +174,7 @@ impl OrderIds {
     }
 
     /// Orders that somebody else stored since, or that a life before this one did.
-    pub(super) fn catch_up(&self, db: &Connection) -> Result<()> {
+    pub(super) fn catch_up(&self, db: &Db<'_>) -> Result<()> {
         while !self.learn(self.known().unknown(db)?) {}
         Ok(())
     }
@@ -200,7 +200,7 @@ impl OrderIds {
     }
 
     /// The writer's transaction has begun: nobody else stores anything until it ends.
-    pub(super) fn begun(&self, db: &Connection) -> Result<()> {
+    pub(super) fn begun(&self, db: &Db<'_>) -> Result<()> {
         self.catch_up(db)?;
         let mut waiting = self.write();
         waiting.newest_before = Some(waiting.newest);
@@ -215,7 +215,7 @@ impl OrderIds {
     }
 
     /// Puts into the table what is too much to keep here; the last work of a transaction.
-    pub(super) fn put_away(&self, db: &Connection) -> Result<()> {
+    pub(super) fn put_away(&self, db: &Db<'_>) -> Result<()> {
         let waiting = self.read();
         let surplus = waiting.orders.len().saturating_sub(self.waiting_max);
         if surplus < LOT_MIN.min(self.waiting_max) {
@@ -281,7 +281,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use proptest::prelude::*;
-    use rusqlite::OpenFlags;
+    use rusqlite::{Connection, OpenFlags};
 
     use super::super::{connect, migrate};
     use super::*;
@@ -325,16 +325,16 @@ mod tests {
             let mut db = connect(path, mode).unwrap();
             db.pragma_update(None, "synchronous", "off").unwrap();
             migrate(&mut db).unwrap();
-            let ids = OrderIds::open(&db, FEW).unwrap();
+            let ids = OrderIds::open(&Db::of(&db), FEW).unwrap();
             Self { db, ids }
         }
 
         /// As the writer does; true for those that were new.
         fn begin_and_add(&self, batch: &[u8]) -> Vec<bool> {
             self.db.execute_batch("begin immediate").unwrap();
-            self.ids.begun(&self.db).unwrap();
+            self.ids.begun(&Db::of(&self.db)).unwrap();
             let new = batch.iter().map(|id| self.add(*id)).collect();
-            self.ids.put_away(&self.db).unwrap();
+            self.ids.put_away(&Db::of(&self.db)).unwrap();
             new
         }
 
@@ -356,7 +356,7 @@ mod tests {
 
         fn add(&self, id: u8) -> bool {
             let key = IdKey::new(WHOSE, &id.to_string());
-            if self.ids.find(&self.db, &key).unwrap().is_some() {
+            if self.ids.find(&Db::of(&self.db), &key).unwrap().is_some() {
                 return false;
             }
             self.db
@@ -377,7 +377,7 @@ mod tests {
             let all = (0..=u8::MAX).map(|id| {
                 let sql = "select id from orders where external_transaction_id = ?1";
                 let read = |row: &Row<'_>| row.get::<_, OrderId>(0);
-                let order = row(&self.db, sql, [id.to_string()], read).unwrap();
+                let order = row(&Db::of(&self.db), sql, [id.to_string()], read).unwrap();
                 assert_eq!(order.is_some(), stored.contains(&id), "order {id}");
                 (id.to_string(), order)
             });
@@ -386,13 +386,13 @@ mod tests {
                 let key = IdKey::new(WHOSE, id);
                 let read = |waiting: Option<OrderId>| match waiting {
                     Some(order) => Ok(Some(order)),
-                    None => self.ids.find(&self.db, &key),
+                    None => self.ids.find(&Db::of(&self.db), &key),
                 };
-                let found = self.ids.look_up(&self.db, &key, read).unwrap();
+                let found = self.ids.look_up(&Db::of(&self.db), &key, read).unwrap();
                 assert_eq!(found, *order, "id {id}");
             }
             for (id, order) in &all {
-                let found = self.ids.find_all(&self.db, id).unwrap();
+                let found = self.ids.find_all(&Db::of(&self.db), id).unwrap();
                 assert_eq!(found, Vec::from_iter(*order), "id {id}");
             }
         }
@@ -451,7 +451,7 @@ mod tests {
                     }
                     Step::Read => known = Some(life.ids.known()),
                     Step::Learn => {
-                        let unknown = known.take().map(|known| known.unknown(&reader).unwrap());
+                        let unknown = known.take().map(|known| known.unknown(&Db::of(&reader)).unwrap());
                         unknown.map(|unknown| life.ids.learn(unknown));
                     }
                     Step::Restart => (life, known) = (Life::begin(&path), None),
@@ -475,7 +475,7 @@ mod tests {
             assert!(life.ids.read().orders.len() <= 2 * FEW, "after {id}");
         }
         let next = Life::begin(&path);
-        next.ids.catch_up(&next.db).unwrap();
+        next.ids.catch_up(&Db::of(&next.db)).unwrap();
         let read = next.ids.read().orders.len();
         assert!(read <= 8 * FEW, "{read} of {} orders were read", all.len());
         next.knows_exactly(&all);

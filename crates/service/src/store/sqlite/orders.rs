@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Row, params};
 
+use super::Sqlite;
 use super::order_ids::{IdKey, OrderIds};
 use super::outbox::insert_event;
-use super::{Sqlite, execute, row};
+use super::statements::{Db, execute, row};
 use crate::domain::{
     ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Standing,
 };
@@ -23,7 +24,7 @@ static BY_NUMBER: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Short, because they are looked up by their text. The id itself is compared as well: a hash led there, and
+/// Short, because callers' connections look them up by their text. The id itself is compared as well: a hash led there, and
 /// perhaps a transaction that was taken back.
 const STANDING: &str = "select reference_number, status, amount from orders
     where id = ?1 and application_id = ?2 and external_transaction_id = ?3";
@@ -38,7 +39,7 @@ impl Sqlite {
         let shared = Arc::clone(&order);
         let key = IdKey::new(order.application, order.external_transaction_id.as_str());
         let ids = Arc::clone(&self.order_ids);
-        let work = move |db: &Connection| create_order(db, &ids, &shared, key);
+        let work = move |db: &Db<'_>| create_order(db, &ids, &shared, key);
         // Without an event it is one statement, which undoes itself when it fails.
         let inserted = match &order.event {
             None => self.writer.run(work).await?,
@@ -81,7 +82,7 @@ impl Sqlite {
         reference: &ReferenceNumber,
     ) -> Result<Option<Order>> {
         self.lookups.run(|db| {
-            let found = row(db, &BY_REFERENCE, [reference.as_str()], order_row)?;
+            let found = row(db, BY_REFERENCE.as_str(), [reference.as_str()], order_row)?;
             found.map(OrderRow::read).transpose()
         })
     }
@@ -93,10 +94,11 @@ enum Inserted {
     Not(Option<Order>),
 }
 
-fn create_order(db: &Connection, ids: &OrderIds, order: &NewOrder, key: IdKey) -> Result<Inserted> {
+fn create_order(db: &Db<'_>, ids: &OrderIds, order: &NewOrder, key: IdKey) -> Result<Inserted> {
     if let Some(number) = ids.find(db, &key)? {
         let given = params![number, key.application, order.external_transaction_id.as_str()];
-        let existing = row(db, &BY_NUMBER, given, order_row)?.map(OrderRow::read).transpose();
+        let existing =
+            row(db, BY_NUMBER.as_str(), given, order_row)?.map(OrderRow::read).transpose();
         return existing.map(Inserted::Not);
     }
     let added = execute(
@@ -130,7 +132,7 @@ fn create_order(db: &Connection, ids: &OrderIds, order: &NewOrder, key: IdKey) -
 }
 
 fn standing(
-    db: &Connection,
+    db: &Db<'_>,
     number: Option<i64>,
     key: &IdKey,
     id: &ExternalTransactionId,

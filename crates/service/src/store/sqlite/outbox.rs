@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, Row, params, params_from_iter};
+use rusqlite::{Row, params, params_from_iter};
 
-use super::{Sqlite, execute, row, rows};
+use super::Sqlite;
+use super::statements::{Db, execute, row, rows};
 use crate::domain::{ApplicationId, Event, EventId, Lane, ReferenceNumber, Steady};
 use crate::store::outbox::{
     CLAIM_COLUMNS, ClaimRow, DeliveryRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote,
@@ -152,7 +153,7 @@ impl Sqlite {
 
 /// The next events in a range of ids.
 fn stretch(
-    db: &Connection,
+    db: &Db<'_>,
     application: Option<ApplicationId>,
     (after, to): (&str, &str),
 ) -> Result<Stretch> {
@@ -167,7 +168,7 @@ fn stretch(
 }
 
 /// From lane to lane by the index: a lane with a million events costs no more than one with one.
-fn lanes(db: &Connection, after: Option<&Lane>, limit: usize) -> Result<Vec<LaneDue>> {
+fn lanes(db: &Db<'_>, after: Option<&Lane>, limit: usize) -> Result<Vec<LaneDue>> {
     // With the time: of (application_id, origin) alone SQLite goes to the lane's first event and reads on.
     let sql = "select application_id, origin, next_attempt_at_ms from outbox
                where state = 'queued' and (application_id, origin, next_attempt_at_ms) > (?1, ?2, ?3)
@@ -189,7 +190,7 @@ fn lanes(db: &Connection, after: Option<&Lane>, limit: usize) -> Result<Vec<Lane
 
 /// Read, then marked one by one: what `returning` gives goes through a temporary table first.
 fn claim(
-    db: &Connection,
+    db: &Db<'_>,
     want: &Want,
     (lease, now): (&LeaseToken, Steady),
     into: &mut Vec<Claimed>,
@@ -239,7 +240,7 @@ fn claim(
     Ok(())
 }
 
-fn record(db: &Connection, attempt: &DeliveryAttempt) -> Result<Recorded> {
+fn record(db: &Db<'_>, attempt: &DeliveryAttempt) -> Result<Recorded> {
     execute(
         db,
         "insert into delivery_attempts (event_id, attempt, at_ms, http_status, latency_ms, error,
@@ -282,7 +283,7 @@ fn record(db: &Connection, attempt: &DeliveryAttempt) -> Result<Recorded> {
 }
 
 /// The stretch first: an event that is committed between the two reads is then in the second.
-fn feed(db: &Connection, page: &FeedPage, unseen_for: Duration) -> Result<Feed> {
+fn feed(db: &Db<'_>, page: &FeedPage, unseen_for: Duration) -> Result<Feed> {
     let after = page.after.as_ref().map_or("", EventId::as_str);
     let (_, end) = EventFilter::default().ids();
     let stretch = stretch(db, Some(page.application), (after, &end))?;
@@ -299,7 +300,7 @@ fn feed(db: &Connection, page: &FeedPage, unseen_for: Duration) -> Result<Feed> 
 }
 
 pub(super) fn insert_event(
-    db: &Connection,
+    db: &Db<'_>,
     application: ApplicationId,
     reference: &ReferenceNumber,
     event: &Event,
@@ -324,7 +325,7 @@ pub(super) fn insert_event(
 }
 
 /// What still waits for this order is told by the event that comes now.
-pub(super) fn supersede(db: &Connection, reference: &ReferenceNumber) -> Result<()> {
+pub(super) fn supersede(db: &Db<'_>, reference: &ReferenceNumber) -> Result<()> {
     execute(
         db,
         "update outbox set latest = 0,
@@ -366,6 +367,8 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
+    use rusqlite::Connection;
+
     use super::*;
 
     /// How many steps of SQLite's machine it takes to find the lanes when each has so many events.
@@ -386,7 +389,7 @@ mod tests {
             false
         };
         db.progress_handler(1, Some(count)).unwrap();
-        let found = lanes(&db, None, 10).unwrap();
+        let found = lanes(&Db::of(&db), None, 10).unwrap();
         let origins: Vec<_> = found.iter().map(|found| found.lane.origin.as_str()).collect();
         assert_eq!(origins, ["https://a.ao", "https://b.ao"]);
         steps.load(Ordering::Relaxed)

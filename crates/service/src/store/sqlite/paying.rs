@@ -3,18 +3,19 @@
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Row, params};
 
+use super::Sqlite;
+use super::statements::{Db, execute, row, rows};
 use super::stepping::{reserve, step};
-use super::{Sqlite, execute, row, rows};
 use crate::domain::{
     About, AttemptId, CancelReason, Change, Dossier, Instrument, PaymentMethod, ReferenceNumber,
     Stamp, Status, Step, TRIES_PER_METHOD_MAX,
 };
 use crate::store::as_limit;
 use crate::store::paying::{
-    ATTEMPT_COLUMNS, DOSSIER_COLUMNS, InstrumentColumns, PaymentAttemptRow, SOONER, UNSETTLED,
-    dossier, free_at_ms,
+    ATTEMPT_COLUMNS, DOSSIER_COLUMNS, InstrumentColumns, PaymentAttemptRow, SOONER, dossier,
+    free_at_ms, unsettled,
 };
 use crate::store::records::{ORDER_COLUMNS, OrderRow, read_reference, read_status};
 use crate::store::{NewAttempt, Result, Started, Stepped};
@@ -50,23 +51,6 @@ impl Sqlite {
         self.writer.run_compound(move |db| step(db, &change)).await
     }
 
-    pub(in crate::store) async fn claim_attempt(
-        &self,
-        id: &AttemptId,
-        due_at: Timestamp,
-        until: Timestamp,
-    ) -> Result<bool> {
-        let id = id.clone();
-        self.writer
-            .run(move |db| {
-                let sql = "update payment_attempts set due_at_ms = ?3
-                           where id = ?1 and due_at_ms = ?2";
-                let given = params![id.as_str(), due_at.as_millisecond(), until.as_millisecond()];
-                Ok(execute(db, sql, given)? == 1)
-            })
-            .await
-    }
-
     pub(in crate::store) async fn request_cancel(
         &self,
         reference: &ReferenceNumber,
@@ -89,14 +73,11 @@ static SELECT_ATTEMPTS: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-pub(super) fn read_dossier(
-    db: &Connection,
-    reference: &ReferenceNumber,
-) -> Result<Option<Dossier>> {
-    let found = row(db, &SELECT_DOSSIER, [reference.as_str()], |row| {
+pub(super) fn read_dossier(db: &Db<'_>, reference: &ReferenceNumber) -> Result<Option<Dossier>> {
+    let found = row(db, SELECT_DOSSIER.as_str(), [reference.as_str()], |row| {
         let requested: Option<String> = row.get(11)?;
         // While the first statement is open, the second sees the same state of the database.
-        let attempts = rows(db, &SELECT_ATTEMPTS, [reference.as_str()], attempt_row);
+        let attempts = rows(db, SELECT_ATTEMPTS.as_str(), [reference.as_str()], attempt_row);
         Ok((super::orders::order_row(row)?, requested, row.get(12)?, row.get(13)?, attempts))
     })?;
     let Some((order, requested, closing, settled, attempts)) = found else { return Ok(None) };
@@ -104,10 +85,7 @@ pub(super) fn read_dossier(
     dossier(OrderRow::read(order)?, requested.as_deref(), closing, settled, attempts).map(Some)
 }
 
-fn order_of(
-    db: &Connection,
-    about: &About,
-) -> Result<Option<(ReferenceNumber, Option<AttemptId>)>> {
+fn order_of(db: &Db<'_>, about: &About) -> Result<Option<(ReferenceNumber, Option<AttemptId>)>> {
     let by_attempt = "select reference_number, id from payment_attempts where id = ?1";
     let by_reference = "select a.reference_number, a.id from bank_references r
                         join payment_attempts a on a.id = r.attempt_id
@@ -122,7 +100,7 @@ fn order_of(
     Ok(Some((read_reference(&reference)?, AttemptId::parse(&id))))
 }
 
-fn start(db: &Connection, new: &NewAttempt) -> Result<Started> {
+fn start(db: &Db<'_>, new: &NewAttempt) -> Result<Started> {
     let attempt = &new.attempt;
     let free: Option<i64> = row(
         db,
@@ -130,10 +108,11 @@ fn start(db: &Connection, new: &NewAttempt) -> Result<Started> {
             "select 1 from orders o where reference_number = ?1 and status = 'PEN'
                  and cancel_requested is null and closing_at_ms is null and not exists (
                      select 1 from payment_attempts a
-                     where a.reference_number = o.reference_number and (a.state in {UNSETTLED}
+                     where a.reference_number = o.reference_number and ({}
                          or a.method = ?2 and a.state = 'issued' and a.deadline_at_ms > ?3))
                  and (select count(*) from payment_attempts a
-                     where a.reference_number = o.reference_number and a.method = ?2) < ?4"
+                     where a.reference_number = o.reference_number and a.method = ?2) < ?4",
+            unsettled("a", "?3")
         ),
         params![
             attempt.reference_number.as_str(),
@@ -195,14 +174,14 @@ fn start(db: &Connection, new: &NewAttempt) -> Result<Started> {
     Ok(Started::New)
 }
 
-pub(super) fn status(db: &Connection, reference: &str) -> Result<Option<Status>> {
+pub(super) fn status(db: &Db<'_>, reference: &str) -> Result<Option<Status>> {
     let sql = "select status from orders where reference_number = ?1";
     let found: Option<String> = row(db, sql, [reference], |row| row.get(0))?;
     found.as_deref().map(read_status).transpose()
 }
 
 /// Its rail is to be told that a reference in this state is dead.
-pub(super) fn withdraw(db: &Connection, change: &Change) -> Result<()> {
+pub(super) fn withdraw(db: &Db<'_>, change: &Change) -> Result<()> {
     if let Some(paid) = &change.paid_by {
         // What was paid is not withdrawn in its time.
         let sql = "update withdrawals set due_at_ms = null where attempt_id = ?1";
@@ -230,7 +209,7 @@ pub(super) fn withdraw(db: &Connection, change: &Change) -> Result<()> {
 }
 
 /// The order is no longer offered, whatever may still come.
-pub(super) fn withdraw_issued(db: &Connection, reference: &str, at: Timestamp) -> Result<()> {
+pub(super) fn withdraw_issued(db: &Db<'_>, reference: &str, at: Timestamp) -> Result<()> {
     execute(
         db,
         &format!(
@@ -243,7 +222,7 @@ pub(super) fn withdraw_issued(db: &Connection, reference: &str, at: Timestamp) -
     .map(drop)
 }
 
-pub(super) fn withdraw_one(db: &Connection, step: &Step) -> Result<()> {
+pub(super) fn withdraw_one(db: &Db<'_>, step: &Step) -> Result<()> {
     execute(
         db,
         &format!(
@@ -256,7 +235,7 @@ pub(super) fn withdraw_one(db: &Connection, step: &Step) -> Result<()> {
 }
 
 /// An order that lives on by something else does not keep its references alive: each is withdrawn in its time.
-pub(super) fn withdraw_in_time(db: &Connection, reference: &str) -> Result<()> {
+pub(super) fn withdraw_in_time(db: &Db<'_>, reference: &str) -> Result<()> {
     execute(
         db,
         "insert into withdrawals (attempt_id, reference_number, since_ms, due_at_ms)
@@ -271,7 +250,7 @@ pub(super) fn withdraw_in_time(db: &Connection, reference: &str) -> Result<()> {
 }
 
 /// In half a year somebody else may have its number.
-pub(super) fn free_reference(db: &Connection, attempt: &AttemptId, at: Timestamp) -> Result<()> {
+pub(super) fn free_reference(db: &Db<'_>, attempt: &AttemptId, at: Timestamp) -> Result<()> {
     execute(
         db,
         "update bank_references set free_at_ms = ?2 where free_at_ms is null and attempt_id = ?1",
@@ -281,7 +260,7 @@ pub(super) fn free_reference(db: &Connection, attempt: &AttemptId, at: Timestamp
 }
 
 /// The references of an order are dead: in half a year somebody else may have them.
-pub(super) fn free_references(db: &Connection, reference: &str, at: Timestamp) -> Result<()> {
+pub(super) fn free_references(db: &Db<'_>, reference: &str, at: Timestamp) -> Result<()> {
     execute(
         db,
         "update bank_references set free_at_ms = ?2
@@ -293,7 +272,7 @@ pub(super) fn free_references(db: &Connection, reference: &str, at: Timestamp) -
 }
 
 fn request_cancel(
-    db: &Connection,
+    db: &Db<'_>,
     reference: &ReferenceNumber,
     reason: CancelReason,
     stamp: &Stamp,
@@ -304,9 +283,10 @@ fn request_cancel(
             "update orders set cancel_requested = ?2
              where reference_number = ?1 and status = 'PEN' and cancel_requested is null
                  and exists (select 1 from payment_attempts a
-                     where a.reference_number = orders.reference_number and a.state in {UNSETTLED})"
+                     where a.reference_number = orders.reference_number and {})",
+            unsettled("a", "?3")
         ),
-        params![reference.as_str(), reason.as_str()],
+        params![reference.as_str(), reason.as_str(), stamp.at.as_millisecond()],
     )?;
     if noted == 1 {
         execute(

@@ -3,7 +3,8 @@
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 
-use super::{Sqlite, execute, rows};
+use super::Sqlite;
+use super::statements::{execute, rows};
 use crate::store::Result;
 use crate::store::portable::{Cells, Statement, Value};
 

@@ -1,16 +1,17 @@
 //! How orders end on SQLite: changes, the notices that cause them, and what fits no order.
 
-use rusqlite::{Connection, params};
+use rusqlite::params;
 
+use super::Sqlite;
 use super::exceptions::{is_open, resolve};
 use super::outbox::{insert_event, supersede};
 use super::paying::{free_references, status, withdraw};
+use super::statements::{Db, execute, row, rows};
 use super::stepping::step;
-use super::{Sqlite, execute, row, rows};
 use crate::domain::{
     AttemptId, Centimos, Change, Effect, ExceptionKind, ReferenceNumber, Status, Word,
 };
-use crate::store::paying::{Heard, Known, UNSETTLED};
+use crate::store::paying::{Heard, Known, unsettled};
 use crate::store::{
     Committed, Receipt, Received, Reception, Resolved, Result, Stepped, StoreError, Unreceived,
 };
@@ -26,12 +27,12 @@ impl Sqlite {
 }
 
 /// The compare-and-set decides: whoever finds the row pending wins, and brings audit and event along.
-fn commit(db: &Connection, change: &Change) -> Result<Committed> {
+fn commit(db: &Db<'_>, change: &Change) -> Result<Committed> {
     let reference = change.reference_number.as_str();
     let at_ms = change.stamp.at.as_millisecond();
     let refused = match change.accepts {
         Some(exception) => !is_open(db, exception)?,
-        None => change.to == Status::Cancelled && is_unsettled(db, reference)?,
+        None => change.to == Status::Cancelled && is_unsettled(db, change)?,
     };
     if refused {
         return Ok(Committed::Refused);
@@ -67,17 +68,19 @@ fn commit(db: &Connection, change: &Change) -> Result<Committed> {
     Ok(Committed::Done)
 }
 
-fn is_unsettled(db: &Connection, reference: &str) -> Result<bool> {
+fn is_unsettled(db: &Db<'_>, change: &Change) -> Result<bool> {
     let sql = format!(
         "select 1 from payment_attempts p join orders o using (reference_number)
-         where reference_number = ?1 and o.status = 'PEN' and p.state in {UNSETTLED}"
+         where reference_number = ?1 and o.status = 'PEN' and {}",
+        unsettled("p", "?2")
     );
-    Ok(row(db, &sql, [reference], |row| row.get::<_, i64>(0))?.is_some())
+    let given = params![change.reference_number.as_str(), change.stamp.at.as_millisecond()];
+    Ok(row(db, &sql, given, |row| row.get::<_, i64>(0))?.is_some())
 }
 
 /// The attempt that brought the money is accepted (without one, the held one that an operator accepts);
 /// whatever else could be paid is not any more.
-fn close_attempts(db: &Connection, change: &Change) -> Result<()> {
+fn close_attempts(db: &Db<'_>, change: &Change) -> Result<()> {
     let reference = change.reference_number.as_str();
     let closed = execute(
         db,
@@ -100,7 +103,7 @@ fn close_attempts(db: &Connection, change: &Change) -> Result<()> {
     Ok(())
 }
 
-fn receive(db: &Connection, receipt: &Receipt) -> Result<Reception> {
+fn receive(db: &Db<'_>, receipt: &Receipt) -> Result<Reception> {
     let notice = &receipt.notice;
     let of_this_id = rows(
         db,
@@ -173,12 +176,7 @@ fn receive(db: &Connection, receipt: &Receipt) -> Result<Reception> {
     Ok(Ok(received))
 }
 
-fn except(
-    db: &Connection,
-    receipt: &Receipt,
-    kind: ExceptionKind,
-    detail: &str,
-) -> Result<Received> {
+fn except(db: &Db<'_>, receipt: &Receipt, kind: ExceptionKind, detail: &str) -> Result<Received> {
     let (notice, at_ms) = (&receipt.notice, receipt.stamp.at.as_millisecond());
     let order = receipt.reference_number.as_ref().map(ReferenceNumber::as_str);
     let entered = execute(

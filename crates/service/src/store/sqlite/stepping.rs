@@ -1,11 +1,11 @@
 //! One step of a payment attempt on SQLite: its row, its number, its order, its history.
 
 use jiff::Timestamp;
-use rusqlite::{Connection, params};
+use rusqlite::params;
 
 use super::outbox::insert_event;
 use super::paying::{free_reference, status, withdraw_in_time, withdraw_one};
-use super::{execute, row};
+use super::statements::{Db, execute, row};
 use crate::domain::{
     AttemptId, AttemptState, BankReference, Instrument, OrderLives, Reason, Status, Step,
 };
@@ -14,7 +14,7 @@ use crate::store::{Result, Stepped};
 
 /// Whether the number is free: never given out, or dead for long enough.
 pub(super) fn reserve(
-    db: &Connection,
+    db: &Db<'_>,
     bank: &BankReference,
     attempt: &AttemptId,
     at: Timestamp,
@@ -27,7 +27,7 @@ pub(super) fn reserve(
     Ok(execute(db, sql, given)? == 1)
 }
 
-pub(super) fn step(db: &Connection, step: &Step) -> Result<Stepped> {
+pub(super) fn step(db: &Db<'_>, step: &Step) -> Result<Stepped> {
     if let Some(refused) = hold_number(db, step)? {
         return Ok(refused);
     }
@@ -43,7 +43,7 @@ pub(super) fn step(db: &Connection, step: &Step) -> Result<Stepped> {
 }
 
 /// The number of a reference is its own from now on. Who comes too late takes none.
-fn hold_number(db: &Connection, step: &Step) -> Result<Option<Stepped>> {
+fn hold_number(db: &Db<'_>, step: &Step) -> Result<Option<Stepped>> {
     if let Instrument::Reference(Some(bank)) = &step.instrument
         && !step.to.is_over()
     {
@@ -59,7 +59,7 @@ fn hold_number(db: &Connection, step: &Step) -> Result<Option<Stepped>> {
     Ok(None)
 }
 
-fn move_on(db: &Connection, step: &Step) -> Result<bool> {
+fn move_on(db: &Db<'_>, step: &Step) -> Result<bool> {
     let columns = InstrumentColumns::of(&step.instrument);
     let at_ms = step.at.as_millisecond();
     let moved = execute(
@@ -88,7 +88,7 @@ fn move_on(db: &Connection, step: &Step) -> Result<bool> {
 }
 
 /// Of a reference that is over, or that was issued too late: its order ended while its rail was called.
-fn give_number_back(db: &Connection, step: &Step) -> Result<()> {
+fn give_number_back(db: &Db<'_>, step: &Step) -> Result<()> {
     if matches!(step.instrument, Instrument::Reference(_)) && step.to.is_over() {
         free_reference(db, &step.attempt, step.at)?;
         if step.by_hand && step.rail_id.is_some() {
@@ -106,7 +106,7 @@ fn give_number_back(db: &Connection, step: &Step) -> Result<()> {
 }
 
 /// An order lives as long as what can be paid for it.
-fn let_order_live(db: &Connection, step: &Step) -> Result<()> {
+fn let_order_live(db: &Db<'_>, step: &Step) -> Result<()> {
     let reference = step.reference_number.as_str();
     let Some(lives) = step.order_lives() else { return Ok(()) };
     let at_least = match lives {
@@ -126,7 +126,7 @@ fn let_order_live(db: &Connection, step: &Step) -> Result<()> {
 }
 
 /// What waited for this attempt waits no longer.
-fn wake_order(db: &Connection, step: &Step) -> Result<()> {
+fn wake_order(db: &Db<'_>, step: &Step) -> Result<()> {
     if step.to.is_in_flight() {
         return Ok(());
     }
@@ -141,7 +141,7 @@ fn wake_order(db: &Connection, step: &Step) -> Result<()> {
     Ok(())
 }
 
-fn note(db: &Connection, step: &Step) -> Result<()> {
+fn note(db: &Db<'_>, step: &Step) -> Result<()> {
     if step.from == step.to {
         return Ok(());
     }
@@ -157,7 +157,7 @@ fn note(db: &Connection, step: &Step) -> Result<()> {
 }
 
 /// What a simulated rail is going to say.
-fn foretell(db: &Connection, step: &Step) -> Result<()> {
+fn foretell(db: &Db<'_>, step: &Step) -> Result<()> {
     for forecast in &step.forecast {
         execute(
             db,
@@ -179,7 +179,7 @@ fn foretell(db: &Connection, step: &Step) -> Result<()> {
 }
 
 /// The `PEN` event, once per order and only while it is pending and nobody gave it up.
-fn announce(db: &Connection, step: &Step) -> Result<bool> {
+fn announce(db: &Db<'_>, step: &Step) -> Result<bool> {
     let Some(event) = &step.event else { return Ok(false) };
     let told: Option<i64> = row(
         db,

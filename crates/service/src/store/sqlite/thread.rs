@@ -8,7 +8,8 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::{OrderIds, error, execute};
+use super::statements::{Db, execute};
+use super::{OrderIds, error};
 use crate::faults;
 use crate::store::{Options, QUEUE_MAX, Result, StoreError, has_waited_too_long, waited_too_long};
 
@@ -28,7 +29,7 @@ trait Member: Send {
     /// Whether a failure may leave something behind: one statement undoes itself when it fails.
     fn is_compound(&self) -> bool;
     /// Does the work, anew if its batch has to be repeated; an error is kept for the caller.
-    fn run(&mut self, db: &Connection) -> Result<()>;
+    fn run(&mut self, db: &Db<'_>) -> Result<()>;
     /// Whether the work was done and failed.
     fn has_failed(&self) -> bool;
     /// Tells the caller, once the fate of the batch is known.
@@ -46,7 +47,7 @@ struct Call<W, T> {
 
 impl<W, T> Member for Call<W, T>
 where
-    W: FnMut(&Connection) -> Result<T> + Send,
+    W: FnMut(&Db<'_>) -> Result<T> + Send,
     T: Send,
 {
     fn asked_at(&self) -> Instant {
@@ -61,7 +62,7 @@ where
         self.compound
     }
 
-    fn run(&mut self, db: &Connection) -> Result<()> {
+    fn run(&mut self, db: &Db<'_>) -> Result<()> {
         let result = (self.work)(db);
         let outcome = result.as_ref().map(drop).map_err(Clone::clone);
         self.result = Some(result);
@@ -90,7 +91,7 @@ impl Calls {
     /// Runs `work`, which changes rows with one statement at most, and answers when it is durable.
     pub(super) async fn run<T, W>(&self, work: W) -> Result<T>
     where
-        W: FnMut(&Connection) -> Result<T> + Send + 'static,
+        W: FnMut(&Db<'_>) -> Result<T> + Send + 'static,
         T: Send + 'static,
     {
         self.call(false, work).await
@@ -99,7 +100,7 @@ impl Calls {
     /// As `run`, for work of several statements that stand or fall together.
     pub(super) async fn run_compound<T, W>(&self, work: W) -> Result<T>
     where
-        W: FnMut(&Connection) -> Result<T> + Send + 'static,
+        W: FnMut(&Db<'_>) -> Result<T> + Send + 'static,
         T: Send + 'static,
     {
         self.call(true, work).await
@@ -107,7 +108,7 @@ impl Calls {
 
     async fn call<T, W>(&self, compound: bool, work: W) -> Result<T>
     where
-        W: FnMut(&Connection) -> Result<T> + Send + 'static,
+        W: FnMut(&Db<'_>) -> Result<T> + Send + 'static,
         T: Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
@@ -129,7 +130,7 @@ impl Calls {
 
 /// Group commit: whatever waits when a commit ends goes into the next one.
 pub(super) fn spawn_writer(
-    mut db: Connection,
+    db: Connection,
     ids: Arc<OrderIds>,
     place: Place,
     under_way: UnderWay,
@@ -138,6 +139,7 @@ pub(super) fn spawn_writer(
     let (batch_max, batch_size) = (options.batch_max, options.batch_size.clone());
     let (sender, mut waiting) = mpsc::channel::<Box<dyn Member>>(QUEUE_MAX);
     let body = move || {
+        let db = Db::keeping(&db);
         let mut batch = Vec::with_capacity(batch_max);
         while waiting.blocking_recv_many(&mut batch, batch_max) > 0 {
             let late = batch.extract_if(.., |member| has_waited_too_long(member.asked_at()));
@@ -147,7 +149,7 @@ pub(super) fn spawn_writer(
             }
             batch_size.record(batch.len() as f64);
             under_way.begin();
-            let outcome = place.is_ours().and_then(|()| commit_together(&mut db, &ids, &mut batch));
+            let outcome = place.is_ours().and_then(|()| commit_together(&db, &ids, &mut batch));
             under_way.end();
             let fatal = matches!(&outcome, Err(StoreError::Broken(_)));
             batch.drain(..).for_each(|member| member.answer(&outcome));
@@ -249,7 +251,7 @@ fn spawn_reading(
             }
             let ready = before_each(&mut db);
             // Its caller is told the result; there is nothing to undo.
-            let _ = ready.as_ref().map(|()| member.run(&db));
+            let _ = ready.as_ref().map(|()| member.run(&Db::of(&db)));
             member.answer(&ready);
         }
     };
@@ -267,11 +269,7 @@ fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) {
 /// One transaction for all members. If one leaves half of its work behind, all is taken back and
 /// done again without it: rare, and cheaper than a savepoint around every member, which would copy
 /// each page before it is changed.
-fn commit_together(
-    db: &mut Connection,
-    ids: &OrderIds,
-    batch: &mut [Box<dyn Member>],
-) -> Result<()> {
+fn commit_together(db: &Db<'_>, ids: &OrderIds, batch: &mut [Box<dyn Member>]) -> Result<()> {
     loop {
         let outcome = try_together(db, ids, batch);
         if let Ok(true) = outcome {
@@ -292,7 +290,7 @@ fn commit_together(
 }
 
 /// Whether it was committed; if not, one more member has failed and the others stand to be repeated.
-fn try_together(db: &Connection, ids: &OrderIds, batch: &mut [Box<dyn Member>]) -> Result<bool> {
+fn try_together(db: &Db<'_>, ids: &OrderIds, batch: &mut [Box<dyn Member>]) -> Result<bool> {
     // What is to be learnt after a start is much, and not for others to wait for.
     ids.catch_up(db)?;
     step(db, "begin immediate")?;
@@ -319,7 +317,7 @@ fn try_together(db: &Connection, ids: &OrderIds, batch: &mut [Box<dyn Member>]) 
     Ok(true)
 }
 
-fn step(db: &Connection, sql: &str) -> Result<()> {
+fn step(db: &Db<'_>, sql: &'static str) -> Result<()> {
     execute(db, sql, []).map(drop)
 }
 
@@ -330,7 +328,7 @@ mod tests {
     fn writer() -> (Calls, UnderWay) {
         let mut db = Connection::open_in_memory().unwrap();
         super::super::migrate(&mut db).unwrap();
-        let ids = Arc::new(OrderIds::open(&db, 1).unwrap());
+        let ids = Arc::new(OrderIds::open(&Db::of(&db), 1).unwrap());
         let (place, under_way) = (Place::of(&db), UnderWay::default());
         let options = Options::new(None, 10, true);
         (spawn_writer(db, ids, place, under_way.clone(), &options), under_way)
@@ -364,7 +362,7 @@ mod tests {
         let left = Call {
             asked_at: Instant::now(),
             compound: false,
-            work: |_: &Connection| -> Result<()> { panic!("it is read after all") },
+            work: |_: &Db<'_>| -> Result<()> { panic!("it is read after all") },
             result: None,
             reply: oneshot::channel().0,
         };
@@ -379,7 +377,7 @@ mod tests {
         let late = Call {
             asked_at: Instant::now() - 2 * crate::store::WAITED_MAX,
             compound: false,
-            work: |_: &Connection| -> Result<()> { panic!("it is done after all") },
+            work: |_: &Db<'_>| -> Result<()> { panic!("it is done after all") },
             result: None,
             reply,
         };

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use rusqlite::params;
 
-use super::{Sqlite, execute, row};
+use super::Sqlite;
+use super::statements::{execute, row};
 use crate::domain::ReferenceNumber;
 use crate::store::{CheckoutVisit, Result};
 
@@ -55,55 +56,6 @@ impl Sqlite {
                 let at_ms = at.as_millisecond();
                 execute(db, sql, params![reference.as_str(), nonce, at_ms, alive]).map(drop)
             })
-            .await
-    }
-
-    pub(in crate::store) async fn visit_left(
-        &self,
-        reference: &ReferenceNumber,
-        nonce: &str,
-        at: Timestamp,
-        due: Timestamp,
-    ) -> Result<()> {
-        let sql = "update checkout_visits set left_at_ms = ?3, due_at_ms = ?4
-                   where reference_number = ?1 and nonce = ?2";
-        let (reference, nonce) = (reference.clone(), nonce.to_owned());
-        self.writer
-            .run(move |db| {
-                let (at, due) = (at.as_millisecond(), due.as_millisecond());
-                execute(db, sql, params![reference.as_str(), nonce, at, due]).map(drop)
-            })
-            .await
-    }
-
-    pub(in crate::store) async fn visit_due(
-        &self,
-        reference: &ReferenceNumber,
-        nonce: &str,
-        left_at: Timestamp,
-        due: Timestamp,
-    ) -> Result<()> {
-        let sql = "update checkout_visits set due_at_ms = ?4
-                   where reference_number = ?1 and nonce = ?2 and left_at_ms = ?3";
-        let (reference, nonce) = (reference.clone(), nonce.to_owned());
-        self.writer
-            .run(move |db| {
-                let (left, due) = (left_at.as_millisecond(), due.as_millisecond());
-                execute(db, sql, params![reference.as_str(), nonce, left, due]).map(drop)
-            })
-            .await
-    }
-
-    pub(in crate::store) async fn visit_ended(
-        &self,
-        reference: &ReferenceNumber,
-        nonce: &str,
-    ) -> Result<()> {
-        let sql = "update checkout_visits set due_at_ms = null
-                   where reference_number = ?1 and nonce = ?2";
-        let (reference, nonce) = (reference.clone(), nonce.to_owned());
-        self.writer
-            .run(move |db| execute(db, sql, [reference.as_str(), nonce.as_str()]).map(drop))
             .await
     }
 }

@@ -10,6 +10,7 @@ on_both_engines! {
     an_order_with_nothing_in_flight_is_cancelled_at_once_and_its_reference_is_dead,
     a_cancel_waits_for_the_attempt_in_flight_and_is_applied_when_it_is_refused,
     a_cancel_waits_for_an_unknown_attempt_however_long,
+    a_cancel_waits_for_what_the_rail_says_of_a_code_past_its_deadline,
     a_confirmation_wins_over_a_waiting_cancel,
     a_cancel_that_waits_is_noted_once_and_nothing_new_is_started,
     a_settled_order_is_not_cancelled,
@@ -57,6 +58,25 @@ async fn a_cancel_waits_for_an_unknown_attempt_however_long(database: TestDataba
     assert_eq!(paying.cancel(&order).await, Cancelling::Waits);
     let expected: [Seen; 2] = [(100, "unknown", "PEN"), (180, "rejected", "CAN")];
     assert_eq!(paying.timeline(&order, 600).await, expected);
+}
+
+async fn a_cancel_waits_for_what_the_rail_says_of_a_code_past_its_deadline(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let (used, unused) =
+        (paying.order("order_1", 9_103).await, paying.order("order_2", 9_103).await);
+    let code = paying.pay(&used, &Choice::Code).await.attempts.remove(0);
+    paying.pay(&unused, &Choice::Code).await;
+    paying.app.clock.advance(code.deadline.duration_since(paying.app.clock.now()));
+    for order in [&used, &unused] {
+        assert_eq!(paying.cancel(order).await, Cancelling::Waits);
+        assert_eq!(paying.stands(order).await, ("issued", "PEN"));
+    }
+    // Approved in the last second, and told now.
+    let paid = paying.notice(&code, "p1", Word::Paid(Centimos::new(910_300)));
+    assert_eq!(orders::settle(&paying.app, paid, "").await.unwrap(), Received::Confirmed);
+    paying.run_due().await;
+    assert_eq!(paying.stands(&used).await, ("accepted", "CON"));
+    assert_eq!(paying.stands(&unused).await, ("expired", "CAN"));
 }
 
 async fn a_confirmation_wins_over_a_waiting_cancel(database: TestDatabase) {

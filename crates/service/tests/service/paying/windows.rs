@@ -10,6 +10,7 @@ use crate::support::*;
 on_both_engines! {
     an_order_with_nothing_begun_is_given_up,
     a_payer_who_came_back_by_another_window_keeps_the_order,
+    a_payer_who_found_no_service_has_a_minute_to_come_back,
     a_window_that_is_just_loading_keeps_the_order_for_a_minute,
     a_reference_that_is_only_asked_for_is_not_waited_for_as_long_as_it_would_live,
     a_window_that_went_silent_holds_nothing,
@@ -55,6 +56,26 @@ async fn a_payer_who_came_back_by_another_window_keeps_the_order(database: TestD
     left(&paying, &order, "two").await;
     paying.pass_s(10).await;
     assert_eq!(paying.stands(&order).await, ("", "CAN"), "the last one decides");
+}
+
+/// A page that is loaded again while the service is down leaves nothing but the word that it was left.
+async fn a_payer_who_found_no_service_has_a_minute_to_come_back(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let (back, gone) =
+        (paying.order("order_1", 15_000).await, paying.order("order_2", 15_000).await);
+    for order in [&back, &gone] {
+        opened(&paying, order, "one").await;
+        left(&paying, order, "one").await;
+    }
+    paying.app.clock.advance(SignedDuration::from_secs(12));
+    // We, or the database, came back this moment.
+    paying.app.awake.slept(&paying.app.clock);
+    paying.pass_s(30).await;
+    assert_eq!(paying.stands(&back).await, ("", "PEN"));
+    opened(&paying, &back, "two").await;
+    paying.pass_s(31).await;
+    assert_eq!(paying.stands(&back).await, ("", "PEN"));
+    assert_eq!(paying.stands(&gone).await, ("", "CAN"));
 }
 
 /// On a slow network its script speaks seconds after its page.

@@ -20,6 +20,7 @@ on_both_engines! {
     a_dispatcher_that_wakes_up_late_undoes_nothing,
     a_claim_that_nobody_records_is_taken_over,
     an_attempt_that_cannot_be_recorded_is_sent_again,
+    what_could_not_be_recorded_is_recorded_before_anything_is_claimed,
     nothing_in_memory_is_needed_after_a_restart,
 }
 
@@ -215,6 +216,28 @@ async fn an_attempt_that_cannot_be_recorded_is_sent_again(database: TestDatabase
         assert_eq!(delivery.event(&order).await.state, EventState::Delivered, "{table}");
     }
     assert!(gate.is_quiet());
+}
+
+/// The store was away for longer than a lease lasts; this process knows what came of its requests.
+async fn what_could_not_be_recorded_is_recorded_before_anything_is_claimed(database: TestDatabase) {
+    let mut gate = Gate::start().await;
+    let mut delivery = TestDelivery::start(database).await;
+    let shop = delivery.shop(&gate.url()).await;
+    let order = delivery.paid_order(&shop, "order_1").await;
+    let database = std::sync::Arc::clone(&delivery.database);
+    let meanwhile = async {
+        gate.came().await;
+        database.sql("alter table outbox rename to gone").await;
+        gate.answer(200);
+    };
+    let (drained, ()) = tokio::join!(delivery.dispatcher.drain(), meanwhile);
+    assert!(drained.is_err());
+    database.sql("alter table gone rename to outbox").await;
+    delivery.expire_leases().await;
+    delivery.drain().await;
+    let event = delivery.event(&order).await;
+    assert_eq!((event.state, event.attempts), (EventState::Delivered, 1));
+    assert!(gate.is_quiet(), "it was sent again");
 }
 
 async fn nothing_in_memory_is_needed_after_a_restart(database: TestDatabase) {
