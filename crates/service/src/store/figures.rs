@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::looking::Scope;
 use super::portable::{Cells, Statement, Value, values};
-use super::{Engine, Result, Store, engine, time};
+use super::{Result, Store, time};
 use crate::domain::{ApplicationId, EventId, ReferenceNumber, after};
 
 /// One hour of one application, or of all together.
@@ -85,12 +85,12 @@ impl Store {
 
     /// Hours before this moment are counted for good.
     pub async fn figures_counted_to(&self) -> Result<Option<Timestamp>> {
-        let stored = engine!(self.setting(COUNTED_TO))?;
+        let stored = self.setting(COUNTED_TO).await?;
         stored.map(|text| time(text.parse().unwrap_or_default())).transpose()
     }
 
     pub async fn set_figures_counted_to(&self, at: Timestamp) -> Result<()> {
-        engine!(self.put_setting(COUNTED_TO, &at.as_millisecond().to_string()))
+        self.put_setting(COUNTED_TO, &at.as_millisecond().to_string()).await
     }
 
     /// The first moment since then in which an order or an event appeared.

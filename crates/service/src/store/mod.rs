@@ -22,12 +22,13 @@ mod reconciling;
 mod records;
 mod rekeying;
 mod request_log;
+mod settings;
 mod sqlite;
 mod visits;
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use secrecy::ExposeSecret;
 use tokio::time::Instant;
 
@@ -119,8 +120,6 @@ pub enum StoreError {
     Unknown(&'static str),
 }
 
-const CLOCK_AHEAD: &str = "clock_ahead_ms";
-
 impl From<OnPurpose> for StoreError {
     fn from(fault: OnPurpose) -> Self {
         Self::Unavailable(fault.to_string())
@@ -197,28 +196,6 @@ impl Store {
             Engine::Sqlite(_) => "sqlite",
             Engine::Postgres(_) => "postgres",
         }
-    }
-
-    /// The value of a setting, stored now if it had none; the first writer wins.
-    pub async fn setting_or_insert(&self, key: &'static str, value: &str) -> Result<String> {
-        let stored: Result<Option<String>> = engine!(self.setting(key));
-        match stored? {
-            Some(stored) => Ok(stored),
-            None => engine!(self.setting_or_insert(key, value)),
-        }
-    }
-
-    /// How far a sandbox was moved ahead of the machine's time.
-    pub async fn clock_ahead(&self) -> Result<SignedDuration> {
-        let stored = engine!(self.setting(CLOCK_AHEAD))?;
-        let ahead_ms = stored.map_or(Ok(0), |text| text.parse());
-        ahead_ms
-            .map(SignedDuration::from_millis)
-            .map_err(|_| StoreError::Corrupt("clock_ahead_ms".into()))
-    }
-
-    pub async fn set_clock_ahead(&self, ahead: SignedDuration) -> Result<()> {
-        engine!(self.put_setting(CLOCK_AHEAD, &ahead.as_millis().to_string()))
     }
 
     /// Stores the order, or finds the one that already has its id.

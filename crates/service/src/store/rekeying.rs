@@ -79,9 +79,7 @@ impl Store {
         if self.served_with().await?.iter().any(|known| known == id) {
             return Ok(());
         }
-        let sql = "insert into settings (key, value) values (?1, ?2) on conflict do nothing";
-        let key = format!("{SERVED_WITH}{id}");
-        self.transact_one(sql, values![key, id]).await.map(drop)
+        self.insert_setting(&format!("{SERVED_WITH}{id}"), id).await
     }
 
     /// Some rows after this one, of which some may hold a secret.

@@ -106,33 +106,11 @@ impl Postgres {
         self.pool.get().await.map_err(|fault| Fault::from(fault).into())
     }
 
-    pub(super) async fn setting_or_insert(&self, key: &'static str, value: &str) -> Result<String> {
-        let db = self.client().await?;
-        let insert = "insert into settings (key, value) values ($1, $2) on conflict do nothing";
-        change(&db, insert, &[&key, &value]).await?;
-        let found = one(&db, SETTING, &[&key]).await?;
-        Ok(found.map_or_else(|| value.to_owned(), |row| row.get(0)))
-    }
-
-    pub(super) async fn setting(&self, key: &'static str) -> Result<Option<String>> {
-        let found = one(&self.client().await?, SETTING, &[&key]).await?;
-        Ok(found.map(|row| row.get(0)))
-    }
-
-    pub(super) async fn put_setting(&self, key: &'static str, value: &str) -> Result<()> {
-        let sql = "insert into settings (key, value) values ($1, $2)
-                   on conflict (key) do update set value = excluded.value";
-        change(&self.client().await?, sql, &[&key, &value]).await?;
-        Ok(())
-    }
-
     pub(super) async fn ping(&self) -> Result<()> {
         let db = self.client().await?;
         db.simple_query("select 1").await.map(drop).map_err(|fault| Fault::from(fault).into())
     }
 }
-
-const SETTING: &str = "select value from settings where key = $1";
 
 /// A call ends, also when the network swallows the answer; its connection is tried before it is used
 /// again.

@@ -22,14 +22,14 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::functions::{Context, FunctionFlags};
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, OpenFlags};
 
 use super::inspect::{latest_of, not_migrated, refuse_newer};
 use super::{Options, Result, StoreError, private_file, where_it_leads};
 pub(super) use copies::{backup_sqlite, restore_sqlite};
 pub(super) use inspect::inspect_sqlite;
 use order_ids::{OrderIds, WAITING_MAX};
-use statements::{Db, execute, row};
+use statements::{Db, row};
 use thread::{Calls, Place, UnderWay};
 
 mod migrations {
@@ -131,36 +131,6 @@ impl Sqlite {
             path: path.to_owned(),
             place,
         })
-    }
-
-    pub(super) async fn setting_or_insert(&self, key: &'static str, value: &str) -> Result<String> {
-        let value = value.to_owned();
-        self.writer
-            .run(move |db| {
-                db.execute(
-                    "insert into settings (key, value) values (?1, ?2) on conflict do nothing",
-                    params![key, value],
-                )
-                .and_then(|_| {
-                    db.query_row("select value from settings where key = ?1", [key], |row| {
-                        row.get(0)
-                    })
-                })
-                .map_err(|fault| error(&fault))
-            })
-            .await
-    }
-
-    pub(super) async fn setting(&self, key: &'static str) -> Result<Option<String>> {
-        let sql = "select value from settings where key = ?1";
-        self.reader.run(move |db| row(db, sql, [key], |row| row.get(0))).await
-    }
-
-    pub(super) async fn put_setting(&self, key: &'static str, value: &str) -> Result<()> {
-        let value = value.to_owned();
-        let sql = "insert into settings (key, value) values (?1, ?2)
-                   on conflict (key) do update set value = excluded.value";
-        self.writer.run(move |db| execute(db, sql, [key, &value]).map(drop)).await
     }
 
     /// The writer takes the lock and answers: it lives and no other process blocks it.
