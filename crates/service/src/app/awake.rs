@@ -17,18 +17,34 @@ pub struct Awake(Mutex<Times>);
 
 struct Times {
     since: Timestamp,
-    looked_at: Steady,
+    looked_at: Look,
+}
+
+/// By the clock that nobody can set, which stands still while the machine's host holds it up, and by the machine's own,
+/// which is put right afterwards.
+#[derive(Clone, Copy)]
+struct Look(Steady, Timestamp);
+
+impl Look {
+    fn now(clock: &Clock) -> Self {
+        Self(clock.steady(), clock.machine_now())
+    }
+
+    fn is_long_after(self, earlier: Self) -> bool {
+        self.0.duration_since(earlier.0) > ABSENCE
+            || self.1.duration_since(earlier.1).unsigned_abs() > ABSENCE
+    }
 }
 
 impl Awake {
     pub fn since_now(clock: &Clock) -> Self {
-        Self(Mutex::new(Times { since: clock.now(), looked_at: clock.steady() }))
+        Self(Mutex::new(Times { since: clock.now(), looked_at: Look::now(clock) }))
     }
 
     /// The database has just answered whoever does what is due. Since when that has been so without a long silence:
     /// whoever ends an order asks for it right before, because we may have been stopped a moment ago.
     pub fn look(&self, clock: &Clock) -> Timestamp {
-        self.times().look(clock.steady(), || clock.now())
+        self.times().look(Look::now(clock), || clock.now())
     }
 
     /// We could not hear until now.
@@ -42,8 +58,8 @@ impl Awake {
 }
 
 impl Times {
-    fn look(&mut self, at: Steady, now: impl FnOnce() -> Timestamp) -> Timestamp {
-        if at.duration_since(self.looked_at) > ABSENCE {
+    fn look(&mut self, at: Look, now: impl FnOnce() -> Timestamp) -> Timestamp {
+        if at.is_long_after(self.looked_at) {
             self.since = now();
         }
         self.looked_at = at;
@@ -58,15 +74,20 @@ mod tests {
     #[test]
     fn a_long_silence_is_an_absence_and_much_work_is_not() {
         let (began, minute) = (Timestamp::UNIX_EPOCH, Duration::from_secs(60));
-        let mut times = Times { since: began, looked_at: Steady::since_boot(minute) };
-        let mut at = times.looked_at;
+        let mut at = Look(Steady::since_boot(minute), began);
+        let mut times = Times { since: began, looked_at: at };
         for _ in 0..100 {
-            at = at.after(minute);
+            at = Look(at.0.after(minute), at.1 + minute);
             assert_eq!(times.look(at, || Timestamp::MAX), began, "a turn may take hours");
         }
-        let back = Timestamp::from_second(9_000).unwrap();
-        at = at.after(minute + Duration::from_millis(1));
-        assert_eq!(times.look(at, || back), back);
-        assert_eq!(times.look(at, || Timestamp::MAX), back);
+        let over = minute + Duration::from_millis(1);
+        let slept = Look(at.0.after(over), at.1);
+        // The host held the machine up, and then its clock was put right.
+        let held_up = Look(slept.0, at.1 + over);
+        for (at, second) in [(slept, 9_000), (held_up, 9_060)] {
+            let back = Timestamp::from_second(second).unwrap();
+            assert_eq!(times.look(at, || back), back);
+            assert_eq!(times.look(at, || Timestamp::MAX), back);
+        }
     }
 }

@@ -16,6 +16,7 @@ use super::visit::Visit;
 use crate::app::App;
 use crate::domain::after;
 use crate::http::{ApiError, json, origin_of};
+use crate::store::StoreError;
 
 /// A look every few seconds is no news.
 const SEEN_PERIOD: SignedDuration = SignedDuration::from_secs(10);
@@ -32,7 +33,7 @@ pub(super) async fn seen(app: &App, visit: &Visit, alive: bool) -> Result<(), Ap
     }
     let now = app.clock.now();
     let fresh = |seen_at: Timestamp| now.duration_since(seen_at) < SEEN_PERIOD;
-    let known = app.store.visit(reference, nonce).await?;
+    let known = looked_for(app, app.store.visit(reference, nonce).await)?;
     if known.is_none() {
         // Each nonce is a row: nobody makes up thousands of them.
         app.limits.checkout_window(reference)?;
@@ -43,8 +44,16 @@ pub(super) async fn seen(app: &App, visit: &Visit, alive: bool) -> Result<(), Ap
         {
             Ok(())
         }
-        _ => Ok(app.store.visit_seen(reference, nonce, alive, now).await?),
+        _ => looked_for(app, app.store.visit_seen(reference, nonce, alive, now).await),
     }
+}
+
+/// If the store fails, nothing will show that this payer was here.
+fn looked_for<T>(app: &App, outcome: Result<T, StoreError>) -> Result<T, ApiError> {
+    if outcome.is_err() {
+        app.awake.slept(&app.clock);
+    }
+    Ok(outcome?)
 }
 
 /// POST /checkout/{referenceNumber}/left: sent by the page as it goes.

@@ -51,6 +51,7 @@ async fn work_off_all(app: &App, questions: &mut JoinSet<()>) -> Result<(), Stor
                 [one] => vec![work_off(app, one, questions).await],
                 many => expire_together(app, many).await,
             };
+            // What is due besides deadlines may take its time.
             if outcomes.iter().any(Result::is_ok) {
                 app.awake.look(&app.clock);
             }

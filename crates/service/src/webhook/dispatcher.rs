@@ -11,6 +11,7 @@ use super::chaos;
 use super::delivery::{Delivery, deliver};
 use super::lanes::{Lanes, Returned};
 use super::sender::{Sender, SenderError};
+use super::unrecorded::Unrecorded;
 use crate::app::App;
 use crate::domain::{Lane, Steady};
 use crate::store::{Claimed, DeliveryAttempt, LaneDue, LeaseToken, Recorded, StoreError, Want};
@@ -34,12 +35,8 @@ pub struct Dispatcher {
     claiming: bool,
     /// Nothing new is claimed any more.
     stopping: bool,
-    recording: bool,
-    /// The store was away: leases may have run out meanwhile. What was sent is recorded before anything is
-    /// claimed, or it would be claimed and sent again.
-    record_first: bool,
-    to_record: Vec<(Lane, DeliveryAttempt)>,
-    /// When the first of them has waited long enough.
+    unrecorded: Unrecorded<(Lane, DeliveryAttempt)>,
+    /// When the first of them has waited long enough for others.
     record_by: tokio::time::Instant,
     looked_to: Option<Lane>,
     /// The store failed; it is asked again at the next look.
@@ -76,9 +73,7 @@ impl Dispatcher {
             tasks: JoinSet::new(),
             claiming: false,
             stopping: false,
-            recording: false,
-            record_first: false,
-            to_record: Vec::new(),
+            unrecorded: Unrecorded::default(),
             looked_to: None,
             store_down: None,
         })
@@ -102,7 +97,7 @@ impl Dispatcher {
                 () = tokio::time::sleep_until(self.record_by), if self.must_record() => self.record(),
             }
             self.proceed();
-            if self.to_record.len() >= RECORD_AT_ONCE {
+            if self.unrecorded.waiting() >= RECORD_AT_ONCE {
                 self.record();
             }
         }
@@ -222,14 +217,13 @@ impl Dispatcher {
     }
 
     fn must_record(&self) -> bool {
-        !self.recording && !self.to_record.is_empty() && self.store_down.is_none()
+        self.unrecorded.is_ready() && self.store_down.is_none()
     }
 
     fn claim(&mut self) {
-        let unrecorded = self.recording || !self.to_record.is_empty();
         let busy = self.claiming
-            || self.to_record.len() > UNRECORDED_MAX
-            || self.record_first && unrecorded;
+            || self.unrecorded.waiting() > UNRECORDED_MAX
+            || self.unrecorded.is_urgent(self.app.clock.steady());
         if self.stopping || busy || self.store_down.is_some() {
             return;
         }
@@ -250,8 +244,7 @@ impl Dispatcher {
         if !self.must_record() {
             return;
         }
-        self.recording = true;
-        let (app, attempts) = (self.app.clone(), std::mem::take(&mut self.to_record));
+        let (app, attempts) = (self.app.clone(), self.unrecorded.take());
         self.tasks.spawn(async move {
             let only = attempts.iter().map(|(_, attempt)| attempt.clone()).collect();
             let outcome = app.store.record(only).await;
@@ -308,26 +301,23 @@ impl Dispatcher {
                         Done::FollowedUp
                     });
                 }
-                if self.to_record.is_empty() {
+                if self.unrecorded.waiting() == 0 {
                     self.record_by = (self.app.clock.stopwatch() + RECORD_PAUSE).into();
                 }
-                self.to_record.push((lane, attempt));
+                self.unrecorded.push((lane, attempt), self.app.clock.steady());
             }
-            Done::Recorded { attempts, outcome } => {
-                self.recording = false;
-                match outcome {
-                    Ok(outcome) => {
-                        self.record_first = false;
-                        self.recorded(attempts, &outcome);
-                    }
-                    // Kept for the next try. Should the process end before, the events are sent
-                    // again: twice is allowed, never is not.
-                    Err(fault) => {
-                        self.store_failed(fault);
-                        self.to_record.extend(attempts);
-                    }
+            Done::Recorded { attempts, outcome } => match outcome {
+                Ok(outcome) => {
+                    self.unrecorded.recorded();
+                    self.recorded(attempts, &outcome);
                 }
-            }
+                // Kept for the next try. Should the process end before, the events are sent
+                // again: twice is allowed, never is not.
+                Err(fault) => {
+                    self.store_failed(fault);
+                    self.unrecorded.not_recorded(attempts);
+                }
+            },
             Done::FollowedUp => {}
             Done::Returned(lanes) => {
                 let now = self.app.clock.now();
@@ -355,6 +345,6 @@ impl Dispatcher {
             tracing::warn!(%fault, "webhooks wait: the outbox is not available");
         }
         self.store_down = Some(fault);
-        self.record_first = true;
+        self.unrecorded.store_failed();
     }
 }

@@ -13,6 +13,7 @@ mod lanes;
 mod look_up;
 mod sender;
 mod signature;
+mod unrecorded;
 
 pub use dispatcher::Dispatcher;
 pub use look_up::{LookUp, look_up};

@@ -398,6 +398,7 @@ pub(super) async fn insert_event(
     Ok(())
 }
 
+/// Statements with a condition are not kept: they are planned anew for what is asked this time.
 fn condition(filter: &EventFilter) -> String {
     filter.condition(|place| format!("${place}::{}", FILTER_TYPES[place - 1]))
 }

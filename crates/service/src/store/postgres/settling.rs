@@ -90,10 +90,12 @@ impl Settlement {
         }
     }
 
-    fn commits_at_ms(&self) -> Option<i64> {
+    fn cancels_at_ms(&self) -> Option<i64> {
         match self {
-            Self::Commit(change) => Some(change.stamp.at.as_millisecond()),
-            Self::Receive(_) => None,
+            Self::Commit(change) if change.to == Status::Cancelled => {
+                Some(change.stamp.at.as_millisecond())
+            }
+            Self::Commit(_) | Self::Receive(_) => None,
         }
     }
 
@@ -155,7 +157,7 @@ impl<'a> Books<'a> {
         for row in many(db, lock, &[&references]).await? {
             books.status.insert(row.get(0), read_status(row.get(1))?);
         }
-        if let Some(at_ms) = items.iter().filter_map(Settlement::commits_at_ms).max() {
+        if let Some(at_ms) = items.iter().filter_map(Settlement::cancels_at_ms).max() {
             let unsettled = format!(
                 "select distinct reference_number from payment_attempts a
                  where reference_number = any($1) and {}",

@@ -4,7 +4,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 
 use super::Sqlite;
-use super::statements::{execute, rows};
+use super::statements::{Db, execute, rows};
 use crate::store::Result;
 use crate::store::portable::{Cells, Statement, Value};
 
@@ -25,17 +25,21 @@ impl Sqlite {
     }
 
     pub(in crate::store) async fn transact(&self, statements: Vec<Statement>) -> Result<bool> {
-        self.writer
-            .run_compound(move |db| {
-                for (place, Statement { sql, values }) in statements.iter().enumerate() {
-                    let changed = execute(db, sql, params_from_iter(values))?;
-                    if place == 0 && changed == 0 {
-                        return Ok(false);
-                    }
+        let is_one = statements.len() == 1;
+        let work = move |db: &Db<'_>| {
+            for (place, Statement { sql, values }) in statements.iter().enumerate() {
+                let changed = execute(db, sql, params_from_iter(values))?;
+                if place == 0 && changed == 0 {
+                    return Ok(false);
                 }
-                Ok(true)
-            })
-            .await
+            }
+            Ok(true)
+        };
+        match is_one {
+            // If it fails, nothing has to be taken back.
+            true => self.writer.run(work).await,
+            false => self.writer.run_compound(work).await,
+        }
     }
 }
 

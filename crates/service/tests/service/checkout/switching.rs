@@ -15,6 +15,7 @@ on_both_engines! {
     a_bank_that_was_silent_is_not_a_payer_who_was_slow,
     who_cancels_while_money_moves_is_no_longer_asked_to_authorise,
     a_page_that_was_hidden_for_long_still_says_that_it_is_left,
+    a_page_that_could_not_be_shown_keeps_the_order_for_a_minute,
     while_a_push_is_under_way_the_shop_is_handed_no_reference,
     the_shop_is_told_of_what_the_payer_took_last,
     a_code_whose_rail_is_being_asked_is_not_paid_once_more,
@@ -138,19 +139,37 @@ async fn who_cancels_while_money_moves_is_no_longer_asked_to_authorise(database:
     assert!(!ended.text.contains("Pediu para cancelar"), "{}", ended.text);
 }
 
+/// The last word of the window with this nonce.
+async fn leave(checkout: &Checkout, nonce: &str, session: &str) -> Answer {
+    let target = checkout.at("/left", &format!("&nonce={nonce}"));
+    let (headers, form) = ([super::FORM], format!("session={session}"));
+    checkout.service.call(hyper::Method::POST, &target, &headers, form).await
+}
+
 async fn a_page_that_was_hidden_for_long_still_says_that_it_is_left(database: TestDatabase) {
     let checkout = Checkout::start(database).await;
     let page = checkout.page("&nonce=one").await;
     pass_s(&checkout, 3_600).await;
-    let target = checkout.at("/left", "&nonce=one");
-    let form = format!("session={}", session_of(&page));
-    let headers = [super::FORM];
-    let left = checkout.service.call(hyper::Method::POST, &target, &headers, form).await;
+    let left = leave(&checkout, "one", &session_of(&page)).await;
     assert_eq!(left.status, StatusCode::NO_CONTENT, "{}", left.text);
-    let stranger = "session=e30.e30".to_owned();
-    let left = checkout.service.call(hyper::Method::POST, &target, &headers, stranger).await;
+    let left = leave(&checkout, "one", "e30.e30").await;
     assert_eq!(left.status, StatusCode::UNAUTHORIZED);
     pass_s(&checkout, 10).await;
+    assert_eq!(checkout.order().await.status.code(), "CAN");
+}
+
+async fn a_page_that_could_not_be_shown_keeps_the_order_for_a_minute(database: TestDatabase) {
+    let checkout = Checkout::start(database).await;
+    let page = checkout.page("&nonce=one").await;
+    leave(&checkout, "one", &session_of(&page)).await;
+    pass_s(&checkout, 5).await;
+    let service = &checkout.service;
+    service.sql("alter table checkout_visits rename to gone").await;
+    assert_eq!(checkout.page("&nonce=two").await.status, StatusCode::SERVICE_UNAVAILABLE);
+    service.sql("alter table gone rename to checkout_visits").await;
+    pass_s(&checkout, 59).await;
+    assert_eq!(checkout.order().await.status.code(), "PEN");
+    pass_s(&checkout, 1).await;
     assert_eq!(checkout.order().await.status.code(), "CAN");
 }
 
