@@ -67,6 +67,8 @@ const NOBODY: Sick<'_> = (0, &[]);
 const A_FIFTH_HANGS: Sick<'_> = (2, &[Ill::Hangs]);
 const ALL_KINDS: Sick<'_> = (4, &[Ill::Hangs, Ill::Hangs, Ill::HangsUp, Ill::IsEndless]);
 const ALL_DEAD: Sick<'_> = (10, &[Ill::Dead]);
+/// So that the healthy among them have as many as on a busy day.
+const WITH_SICK_PER_S: u64 = PACED_PER_S * 10 / (10 - ALL_KINDS.0);
 
 pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let mut bench = Bench { args, runs: 0 };
@@ -93,12 +95,14 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         eprintln!("  {MERCHANTS} merchants: {healthy:.0}/s, with a fifth hanging {hanging:.0}/s");
         measured.drain_ratios.push(hanging / healthy);
     }
-    measured.lag = bench.paced(1, NOBODY).await?.1;
-    let (healthy, lag) = bench.paced(MERCHANTS, NOBODY).await?;
-    let (beside_sick, lag_beside_sick) = bench.paced(MERCHANTS, ALL_KINDS).await?;
-    (measured.lag_of_many, measured.lag_beside_sick) = (lag, lag_beside_sick);
+    measured.lag = bench.paced(PACED_PER_S, 1, NOBODY).await?.1;
+    measured.lag_of_many = bench.paced(PACED_PER_S, MERCHANTS, NOBODY).await?.1;
+    let (some_sick, lag) = bench.paced(WITH_SICK_PER_S, MERCHANTS, ALL_KINDS).await?;
+    measured.lag_beside_sick = lag;
+    // With as many orders: what these take, healthy merchants' take as well.
+    let all_healthy = bench.paced(WITH_SICK_PER_S, MERCHANTS, NOBODY).await?.0;
     measured.sick_bytes =
-        beside_sick.resident_after_bytes as i64 - healthy.resident_after_bytes as i64;
+        some_sick.resident_after_bytes as i64 - all_healthy.resident_after_bytes as i64;
     measured.back_after_s = bench.come_back().await?.as_secs_f64();
     if args.waiting > 0 {
         measured.waiting = Some(bench.wait_for_the_dead(args.waiting).await?);
@@ -151,16 +155,20 @@ impl Bench<'_> {
         Ok((healthy.delivered_per_s, hanging.delivered_per_s))
     }
 
-    /// As many healthy events as a busy day has, one after the other; those of the sick come on top.
-    async fn paced(&mut self, merchants: u64, sick: Sick<'_>) -> anyhow::Result<(Worked, Lag)> {
-        let in_all = PACED_PER_S * 10 / (10 - sick.0);
-        let events = (in_all * PACED_S).to_string();
-        let (per_s, merchants) = (in_all.to_string(), merchants.to_string());
-        let paced = ["--events", &events, "--per-s", &per_s, "--merchants", &merchants];
+    /// Events as a busy day has them, one after the other.
+    async fn paced(
+        &mut self,
+        per_s: u64,
+        merchants: u64,
+        sick: Sick<'_>,
+    ) -> anyhow::Result<(Worked, Lag)> {
+        let events = (per_s * PACED_S).to_string();
+        let (rate, merchants) = (per_s.to_string(), merchants.to_string());
+        let paced = ["--events", &events, "--per-s", &rate, "--merchants", &merchants];
         let watch = Watch::begin();
         let (worked, figures) = self.work(&paced, sick).await?;
         let lag = Lag { figures, machine: watch.end()? };
-        eprintln!("  {PACED_PER_S}/s, {merchants} merchants, {} of ten sick: {lag}", sick.0);
+        eprintln!("  {per_s}/s, {merchants} merchants, {} of ten sick: {lag}", sick.0);
         Ok((worked, lag))
     }
 
@@ -311,7 +319,7 @@ impl Measured {
             "p99 at most a tenth longer",
         );
         row(
-            "memory that the sick cost, one run each",
+            "memory that the sick cost, against the same merchants in health, one run each",
             &format!("{:.0} MB", self.sick_bytes as f64 / 1e6),
             "32 MB",
         );
