@@ -139,7 +139,7 @@ fn rotation(
         return Err(StoreError::Refused(told.into()));
     }
     let at = app.clock.now();
-    let previous_until = after(at, overlap);
+    let previous_until = (!overlap.is_zero()).then(|| after(at, overlap));
     Ok(Rotation { secret, previous_until, at, by: by.clone() })
 }
 

@@ -11,7 +11,6 @@ use super::Check;
 use crate::settings::Settings;
 
 /// Times of several nodes are compared: more than this is told.
-const CLOCK_OFF_MAX: SignedDuration = SignedDuration::from_secs(2);
 /// A clock before this was never set.
 const BUILT_AFTER: &str = "2026-01-01T00:00:00Z";
 const BUILT_BEFORE: &str = "2100-01-01T00:00:00Z";
@@ -182,7 +181,7 @@ fn clock(theirs: Option<Timestamp>) -> Check {
     }
     let off = theirs.map(|theirs| ours.duration_since(theirs).abs());
     match off {
-        Some(off) if off > CLOCK_OFF_MAX => Check::failed(
+        Some(off) if off > Clock::OFF_MAX => Check::failed(
             "clock",
             format!("{:#} away from the database's", SignedDuration::from_secs(off.as_secs())),
             "run NTP on both machines: deadlines and tokens go by it",

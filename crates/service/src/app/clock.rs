@@ -80,6 +80,9 @@ fn steady() -> Steady {
 }
 
 impl Clock {
+    /// Machines that share a database are to agree better than this.
+    pub const OFF_MAX: SignedDuration = SignedDuration::from_secs(2);
+
     pub fn system() -> Self {
         Self { base: Base::Machine(Machine::new()), ahead_ms: AtomicI64::new(0) }
     }

@@ -13,8 +13,6 @@ static CSS: LazyLock<Asset> =
 static JS: LazyLock<Asset> =
     LazyLock::new(|| Asset::new(Asset::SCRIPT, include_bytes!("../../assets/checkout.js")));
 
-const NOT_KEPT: &str = "no-store";
-
 fn css_name() -> String {
     format!("checkout.{}.css", CSS.tag())
 }
@@ -36,12 +34,12 @@ pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Respo
     match name {
         name if name == css_name() => CSS.respond(&headers, Asset::FOR_EVER),
         name if name == js_name() => JS.respond(&headers, Asset::FOR_EVER),
-        // While nodes are upgraded one by one, the page may be of another.
+        // While nodes are replaced one by one, the page may be of another.
         name if name.starts_with("checkout.") && name.ends_with(".css") => {
-            CSS.respond(&headers, NOT_KEPT)
+            CSS.respond(&headers, Asset::NOT_KEPT)
         }
         name if name.starts_with("checkout.") && name.ends_with(".js") => {
-            JS.respond(&headers, NOT_KEPT)
+            JS.respond(&headers, Asset::NOT_KEPT)
         }
         _ => ApiError::RouteNotFound.into_response(),
     }

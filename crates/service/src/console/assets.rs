@@ -29,8 +29,10 @@ pub(super) async fn asset(
     Path((tag, name)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
-    match FILES.iter().find(|(known, asset)| *known == name && asset.tag() == tag) {
-        Some((_, asset)) => asset.respond(&headers, Asset::FOR_EVER),
+    match FILES.iter().find(|(known, _)| *known == name) {
+        Some((_, asset)) if asset.tag() == tag => asset.respond(&headers, Asset::FOR_EVER),
+        // While nodes are replaced one by one, the page may be of another.
+        Some((_, asset)) => asset.respond(&headers, Asset::NOT_KEPT),
         None => ApiError::RouteNotFound.into_response(),
     }
 }

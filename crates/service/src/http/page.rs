@@ -26,6 +26,7 @@ impl Asset {
     pub(crate) const PICTURE: &str = "image/svg+xml";
     /// For what has its content in its name.
     pub(crate) const FOR_EVER: &str = "public, max-age=31536000, immutable";
+    pub(crate) const NOT_KEPT: &str = "no-store";
 
     pub(crate) fn new(kind: &'static str, plain: &'static [u8]) -> Self {
         let hash = digest::digest(&digest::SHA384, plain).as_ref().to_vec();

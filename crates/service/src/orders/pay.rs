@@ -206,13 +206,18 @@ async fn call(app: App, rail: Arc<Rail>, order: Order, attempt: PaymentAttempt, 
 
 /// The number a rail chose is known to nobody else: a store that is away for a moment is waited for.
 async fn keep(app: &App, mut step: Step) -> Result<Stepped, StoreError> {
-    for pause in STORE_PAUSES {
+    let mut pauses = STORE_PAUSES.into_iter();
+    loop {
         // Who reads the feed no longer reckons with an id of half a minute ago.
         if let Some(event) = &mut step.event {
             event.id = EventId::assign(app.clock.now(), app.random.bytes());
         }
-        match app.store.step(step.clone()).await {
-            Err(StoreError::Unavailable(_)) => tokio::time::sleep(pause).await,
+        let stored = app.store.step(step.clone()).await;
+        match stored {
+            Err(StoreError::Unavailable(_)) => match pauses.next() {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => return stored,
+            },
             // Meanwhile it was asked about, in vain: now it is known.
             Ok(Stepped::Lost) if ![step.from, step.to].contains(&AttemptState::Unknown) => {
                 step.from = AttemptState::Unknown;
@@ -220,7 +225,6 @@ async fn keep(app: &App, mut step: Step) -> Result<Stepped, StoreError> {
             stored => return stored,
         }
     }
-    app.store.step(step).await
 }
 
 /// The instrument can be paid now: the moment the merchant hears of `PEN`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use tokio::task::JoinSet;
 
-use crate::app::App;
+use crate::app::{App, Clock};
 use crate::domain::before;
 use crate::rails::Rail;
 use crate::store::StoreError;
@@ -17,6 +17,8 @@ use crate::{audit, console, orders};
 const DIRECTORY_PERIOD: Duration = Duration::from_secs(1);
 /// How often the clock is looked at when nothing is known to be due sooner.
 const CLOCK_PERIOD: Duration = Duration::from_millis(500);
+/// How often the clock is compared with the database's.
+const COMPARE_PERIOD: Duration = Duration::from_secs(60);
 /// How often connectors are asked what they can do.
 const RAILS_PERIOD: Duration = Duration::from_secs(30);
 /// The same, the first time, of one that has not answered yet.
@@ -34,6 +36,7 @@ pub(super) fn begin(app: &App) -> JoinSet<()> {
     let mut chores = JoinSet::new();
     chores.spawn(keep_house(app.clone()));
     chores.spawn(watch_the_clock(app.clone()));
+    chores.spawn(compare_clocks(app.clone()));
     chores.spawn(keep_log(app.clone()));
     chores.spawn(console::keep_figures(app.clone()));
     for rail in app.rails.all() {
@@ -119,6 +122,39 @@ fn tell_leap(leap: SignedDuration) {
             seconds,
             "the machine's clock has leapt and is not followed: if it is right now, restart the service"
         );
+    }
+}
+
+/// What one node begins another goes on with, each by its own clock.
+async fn compare_clocks(app: App) {
+    let mut compare = tokio::time::interval(COMPARE_PERIOD);
+    let mut was_off = false;
+    loop {
+        compare.tick().await;
+        let watch = app.clock.stopwatch();
+        // Whether the database is there, others tell.
+        let Ok(Some(theirs)) = app.store.server_time().await else { continue };
+        let off = app.clock.machine_now().duration_since(theirs);
+        app.metrics.clock_off.set(off.as_secs_f64());
+        let may_be = Clock::OFF_MAX.unsigned_abs() + watch.elapsed();
+        let is_off = off.unsigned_abs() > may_be;
+        if is_off != was_off {
+            was_off = is_off;
+            tell_off(off, is_off);
+        }
+    }
+}
+
+fn tell_off(off: SignedDuration, is_off: bool) {
+    if is_off {
+        let seconds = off.as_secs();
+        tracing::error!(
+            seconds,
+            "this machine's clock is not the database server's: let NTP set both, because nodes that differ end \
+             orders too early or too late"
+        );
+    } else {
+        tracing::warn!("this machine's clock is the database server's again");
     }
 }
 

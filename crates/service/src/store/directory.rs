@@ -73,8 +73,10 @@ impl Store {
         anyway: bool,
     ) -> Result<bool> {
         let Rotation { secret, previous_until, at, by } = rotation;
-        let sql = "update partners set previous_secret_hash = secret_hash,
-                       previous_secret_until_ms = ?1, secret_hash = ?2, epoch = epoch + 1
+        let sql = "update partners set previous_secret_until_ms = ?1,
+                       previous_secret_hash = case when cast(?1 as bigint) is not null
+                           then secret_hash end,
+                       secret_hash = ?2, epoch = epoch + 1
                    where client_id = ?3 and coalesce(previous_secret_until_ms, ?4) <= ?4";
         let ended_by = if anyway { Timestamp::MAX } else { at };
         self.transact(vec![
@@ -106,11 +108,11 @@ impl Store {
     pub async fn rotate_webhook_secret(&self, uuid: &str, rotation: WebhookRotation) -> Result<()> {
         let WebhookRotation { secret, switch_at, previous_until, at, by } = rotation;
         // A secret that never signed alone is not the previous one.
-        let sql = "update applications set
-                       previous_webhook_secret = case when webhook_secret_switch_at_ms > ?5
-                           then previous_webhook_secret else webhook_secret end,
-                       previous_webhook_secret_until_ms = ?1, webhook_secret = ?2,
-                       webhook_secret_switch_at_ms = ?4
+        let sql = "update applications set previous_webhook_secret_until_ms = ?1,
+                       previous_webhook_secret = case when cast(?1 as bigint) is null then null
+                           when webhook_secret_switch_at_ms > ?5 then previous_webhook_secret
+                           else webhook_secret end,
+                       webhook_secret = ?2, webhook_secret_switch_at_ms = ?4
                    where uuid = ?3";
         let rotate = Statement::new(sql, values![previous_until, secret, uuid, switch_at, at]);
         let note = audited(at, &by, "application.rotate_webhook_secret", uuid, None, "");

@@ -64,7 +64,7 @@ pub use request_log::LoggedRequest;
 pub use visits::CheckoutVisit;
 
 use database::{private_file, where_it_leads};
-use portable::values;
+use portable::{Cells, Statement, values};
 
 /// Calls waiting for the engine; more are refused, so that overload is told instead of hoarded.
 const QUEUE_MAX: usize = 8_192;
@@ -189,6 +189,15 @@ impl Store {
 
     pub fn environment(&self) -> Environment {
         self.environment
+    }
+
+    /// What time it is where the data is, if that is a server.
+    pub async fn server_time(&self) -> Result<Option<Timestamp>> {
+        if let Engine::Sqlite(_) = self.engine {
+            return Ok(None);
+        }
+        let sql = format!("select {}", postgres::REAL_NOW_MS);
+        self.select_one(Statement::new(sql, values![]), Cells::time).await
     }
 
     pub fn engine_name(&self) -> &'static str {

@@ -140,7 +140,8 @@ pub struct NewApplication {
 #[derive(Clone, Debug)]
 pub struct Rotation {
     pub secret: Vec<u8>,
-    pub previous_until: Timestamp,
+    /// `None`: it is forgotten at once, whatever time it is elsewhere.
+    pub previous_until: Option<Timestamp>,
     pub at: Timestamp,
     pub by: Author,
 }
@@ -150,7 +151,8 @@ pub struct Rotation {
 pub struct WebhookRotation {
     pub secret: Vec<u8>,
     pub switch_at: Timestamp,
-    pub previous_until: Timestamp,
+    /// As in `Rotation`.
+    pub previous_until: Option<Timestamp>,
     pub at: Timestamp,
     pub by: Author,
 }

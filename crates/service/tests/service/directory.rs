@@ -10,6 +10,7 @@ on_both_engines! {
     a_partner_is_born_with_an_application,
     rotation_keeps_the_previous_secret_and_raises_the_epoch,
     a_webhook_secret_that_never_signed_alone_is_not_the_previous_one,
+    without_an_overlap_the_old_secret_is_forgotten,
     every_change_of_the_directory_raises_its_version_and_is_audited,
     unknown_partners_and_taken_ids_are_named,
 }
@@ -38,7 +39,7 @@ fn new_application(client: &str, uuid: &str) -> NewApplication {
 fn rotation(byte: u8) -> Rotation {
     Rotation {
         secret: vec![byte; 32],
-        previous_until: at(0) + SignedDuration::from_hours(1),
+        previous_until: Some(at(0) + SignedDuration::from_hours(1)),
         at: at(0),
         by: Author::command_line(None),
     }
@@ -73,13 +74,13 @@ async fn rotation_keeps_the_previous_secret_and_raises_the_epoch(database: TestD
     let directory = store.directory().await.unwrap();
     let partner = &directory.partners[0];
     assert_eq!(partner.secret_hash, [9; 32]);
-    assert_eq!(partner.previous_secret, Some((vec![1; 32], rotation(0).previous_until)));
+    assert_eq!(partner.previous_secret, Some((vec![1; 32], rotation(0).previous_until.unwrap())));
     assert_eq!((partner.epoch, partner.state), (3, PartnerState::Disabled));
     let application = &directory.applications[0];
     assert_eq!(application.webhook_secret, [8; 32]);
     let previous = application.previous_webhook_secret.as_ref().unwrap();
     assert_eq!(previous.sealed, [2; 60]);
-    assert_eq!((previous.switch_at, previous.until), (at(0), rotation(0).previous_until));
+    assert_eq!((previous.switch_at, Some(previous.until)), (at(0), rotation(0).previous_until));
 }
 
 async fn a_webhook_secret_that_never_signed_alone_is_not_the_previous_one(database: TestDatabase) {
@@ -98,6 +99,22 @@ async fn a_webhook_secret_that_never_signed_alone_is_not_the_previous_one(databa
     later.at = at(60_000);
     store.rotate_webhook_secret("uuid-a", later).await.unwrap();
     assert_eq!(previous().await, [9; 32]);
+}
+
+/// Another node's clock may say that its time is not over.
+async fn without_an_overlap_the_old_secret_is_forgotten(database: TestDatabase) {
+    let store = database.store().await;
+    let client = ClientId::parse("client-a").unwrap();
+    store.create_partner(new_partner("client-a", "uuid-a")).await.unwrap();
+    let at_once = Rotation { previous_until: None, ..rotation(9) };
+    assert!(store.rotate_partner_secret(&client, at_once, false).await.unwrap());
+    let at_once = WebhookRotation { previous_until: None, ..webhook_rotation(8, 0) };
+    store.rotate_webhook_secret("uuid-a", at_once).await.unwrap();
+    let directory = store.directory().await.unwrap();
+    let (partner, application) = (&directory.partners[0], &directory.applications[0]);
+    assert_eq!((&partner.secret_hash[..], &partner.previous_secret), (&[9; 32][..], &None));
+    assert_eq!(application.webhook_secret, [8; 32]);
+    assert!(application.previous_webhook_secret.is_none());
 }
 
 fn webhook_rotation(byte: u8, switch_ms: i64) -> WebhookRotation {

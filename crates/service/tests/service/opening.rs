@@ -24,6 +24,18 @@ async fn nodes_that_start_together_find_one_migrated_database() {
     created(&c, new_order(1, "order_3")).await;
 }
 
+/// Whoever waits for a table keeps all others waiting who come after.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_waits_for_no_table_for_long_and_goes_on_at_the_next_start() {
+    let database = TestDatabase::postgres().await;
+    let holder = database.connection().await;
+    holder.batch_execute("begin; create table settings (key text)").await.unwrap();
+    let refused = Store::open(&database.database(), options(None)).await.err().unwrap();
+    assert!(refused.to_string().contains("lock timeout"), "{refused}");
+    holder.batch_execute("rollback").await.unwrap();
+    created(&database.store().await, new_order(1, "order_1")).await;
+}
+
 /// A host that is gone may neither refuse nor answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_that_says_nothing_does_not_hide_the_next() {

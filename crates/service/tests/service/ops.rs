@@ -4,10 +4,11 @@ use hyper::{Method, StatusCode};
 use svc_service::domain::{About, AttemptId, Centimos, Notice, Word};
 use svc_service::orders;
 
-use crate::support::{TestDatabase, TestService, on_both_engines};
+use crate::support::{TestDatabase, TestService, on_both_engines, patiently};
 
 on_both_engines! {
     health_and_metrics_tell_what_happened,
+    a_clock_that_is_not_the_databases_is_told,
     the_description_lists_every_call_and_the_page_shows_it,
     the_page_needs_no_script_and_no_network,
     routes_and_methods_that_do_not_exist_answer_in_the_error_shape,
@@ -84,6 +85,20 @@ async fn health_and_metrics_tell_what_happened(database: TestDatabase) {
     for name in ["made-up", "order_1", service.partner.client_id.as_str()] {
         assert!(!metrics.text.contains(name), "{name} is in:\n{}", metrics.text);
     }
+}
+
+async fn a_clock_that_is_not_the_databases_is_told(database: TestDatabase) {
+    let is_a_server = matches!(database, TestDatabase::Postgres { .. });
+    let service = TestService::start_standing(database).await;
+    let off = async || {
+        let metrics = service.get("/metrics").await.text;
+        let told = metrics.lines().find_map(|line| line.strip_prefix("svc_clock_off_seconds "));
+        told.unwrap_or_else(|| panic!("{metrics}")).parse::<f64>().unwrap()
+    };
+    if is_a_server {
+        patiently(async { while off().await.abs() < 60.0 {} }).await;
+    }
+    assert_eq!(off().await != 0.0, is_a_server);
 }
 
 async fn the_description_lists_every_call_and_the_page_shows_it(database: TestDatabase) {

@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 
 use super::batch::{Batch, column, run_until_told};
 use super::portable::{self, closed};
-use super::{Fault, Postgres, change, many};
+use super::{Fault, Postgres, REAL_NOW_MS, change, many};
 use crate::domain::{ApplicationId, Event, EventId, Lane, NewOrder, ReferenceNumber, Steady};
 use crate::store::outbox::{
     CLAIM_COLUMNS, ClaimRow, DeliveryRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote,
@@ -19,9 +19,6 @@ use crate::store::{
     Claimed, DeliveryAttempt, DeliveryRecord, EventFilter, EventRecord, EventState, Feed, FeedPage,
     LaneDue, LeaseToken, Recorded, Result, Want, as_limit,
 };
-
-/// Leases run on the database's time: the clocks of two nodes differ, and a sandbox moves its own.
-const REAL_NOW_MS: &str = "(extract(epoch from clock_timestamp()) * 1000)::bigint";
 
 /// Our own nodes' writes that nobody sees yet: a commit may wait long for a standby.
 const UNSEEN_FOR: &str =
