@@ -11,6 +11,7 @@ on_both_engines! {
     a_clock_that_is_not_the_databases_is_told,
     the_description_lists_every_call_and_the_page_shows_it,
     the_page_needs_no_script_and_no_network,
+    a_page_of_another_version_finds_files_that_are_not_kept,
     routes_and_methods_that_do_not_exist_answer_in_the_error_shape,
     production_refuses_what_its_proxy_got_without_tls,
     production_answers_nobody_past_its_proxy,
@@ -144,6 +145,21 @@ async fn the_page_needs_no_script_and_no_network(database: TestDatabase) {
     {
         assert!(!text.contains(forbidden), "{forbidden} is in the page");
     }
+}
+
+async fn a_page_of_another_version_finds_files_that_are_not_kept(database: TestDatabase) {
+    let service = TestService::start(database).await;
+    for path in [
+        "/checkout/assets/checkout.other.js",
+        "/checkout/assets/checkout.other.css",
+        "/console/assets/other/console.js",
+        "/console/assets/other/console.css",
+    ] {
+        let file = service.get(path).await;
+        assert_eq!(file.status, StatusCode::OK, "{path}");
+        assert_eq!(file.header("cache-control"), Some("no-store"), "{path}");
+    }
+    assert_eq!(service.get("/console/assets/other/other.js").await.status, StatusCode::NOT_FOUND);
 }
 
 async fn routes_and_methods_that_do_not_exist_answer_in_the_error_shape(database: TestDatabase) {
