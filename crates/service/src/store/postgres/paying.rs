@@ -8,8 +8,8 @@ use super::batch::column;
 use super::stepping::{reserve, step};
 use super::{Fault, Param, Postgres, Told, change, one};
 use crate::domain::{
-    About, AttemptId, CancelReason, Change, Instrument, PaymentMethod, ReferenceNumber, Stamp,
-    Step, TRIES_PER_METHOD_MAX,
+    About, AttemptId, CancelReason, Change, Instrument, PaymentAttempt, PaymentMethod,
+    ReferenceNumber, Stamp, Step, TRIES_PER_METHOD_MAX,
 };
 use crate::store::as_limit;
 use crate::store::paying::{InstrumentColumns, PaymentAttemptRow, SOONER, free_at_ms, unsettled};
@@ -88,20 +88,9 @@ pub(super) async fn lock_order(db: &impl GenericClient, reference: &ReferenceNum
 async fn start(db: &impl GenericClient, new: &NewAttempt) -> Told<Started> {
     let attempt = &new.attempt;
     let reference = attempt.reference_number.as_str();
-    lock_order(db, &attempt.reference_number).await?;
-    let free = format!(
-        "select 1 from orders o where reference_number = $1 and status = 'PEN'
-             and cancel_requested is null and closing_at_ms is null and not exists (
-                 select 1 from payment_attempts a
-                 where a.reference_number = o.reference_number and ({}
-                     or a.method = $2 and a.state = 'issued' and a.deadline_at_ms > $3))
-             and (select count(*) from payment_attempts a
-                 where a.reference_number = o.reference_number and a.method = $2) < $4",
-        unsettled("a", "$3")
-    );
     let (method, at_ms) = (attempt.instrument.method().code(), attempt.created_at.as_millisecond());
-    let given: [&Param<'_>; 4] = [&reference, &method, &at_ms, &as_limit(TRIES_PER_METHOD_MAX)];
-    if one(db, &free, &given).await?.is_none() {
+    lock_order(db, &attempt.reference_number).await?;
+    if !may_begin(db, attempt).await? {
         return Ok(Started::Lost);
     }
     if let Instrument::Reference(Some(bank)) = &attempt.instrument
@@ -148,6 +137,27 @@ async fn start(db: &impl GenericClient, new: &NewAttempt) -> Told<Started> {
     )
     .await?;
     Ok(Started::New)
+}
+
+/// Nothing else is under way for its order, and its method has tries left.
+async fn may_begin(db: &impl GenericClient, attempt: &PaymentAttempt) -> Told<bool> {
+    let sql = format!(
+        "select 1 from orders o where reference_number = $1 and status = 'PEN'
+             and cancel_requested is null and closing_at_ms is null and not exists (
+                 select 1 from payment_attempts a
+                 where a.reference_number = o.reference_number and ({}
+                     or a.method = $2 and a.state = 'issued' and a.deadline_at_ms > $3))
+             and (select count(*) from payment_attempts a
+                 where a.reference_number = o.reference_number and a.method = $2) < $4",
+        unsettled("a", "$3")
+    );
+    let given: [&Param<'_>; 4] = [
+        &attempt.reference_number.as_str(),
+        &attempt.instrument.method().code(),
+        &attempt.created_at.as_millisecond(),
+        &as_limit(TRIES_PER_METHOD_MAX),
+    ];
+    Ok(one(db, &sql, &given).await?.is_some())
 }
 
 /// Their rails are to be told that references of these orders in these states are dead.

@@ -9,8 +9,8 @@ use super::Sqlite;
 use super::statements::{Db, execute, row, rows};
 use super::stepping::{reserve, step};
 use crate::domain::{
-    About, AttemptId, CancelReason, Change, Dossier, Instrument, PaymentMethod, ReferenceNumber,
-    Stamp, Status, Step, TRIES_PER_METHOD_MAX,
+    About, AttemptId, CancelReason, Change, Dossier, Instrument, PaymentAttempt, PaymentMethod,
+    ReferenceNumber, Stamp, Status, Step, TRIES_PER_METHOD_MAX,
 };
 use crate::store::as_limit;
 use crate::store::paying::{
@@ -102,27 +102,7 @@ fn order_of(db: &Db<'_>, about: &About) -> Result<Option<(ReferenceNumber, Optio
 
 fn start(db: &Db<'_>, new: &NewAttempt) -> Result<Started> {
     let attempt = &new.attempt;
-    let free: Option<i64> = row(
-        db,
-        &format!(
-            "select 1 from orders o where reference_number = ?1 and status = 'PEN'
-                 and cancel_requested is null and closing_at_ms is null and not exists (
-                     select 1 from payment_attempts a
-                     where a.reference_number = o.reference_number and ({}
-                         or a.method = ?2 and a.state = 'issued' and a.deadline_at_ms > ?3))
-                 and (select count(*) from payment_attempts a
-                     where a.reference_number = o.reference_number and a.method = ?2) < ?4",
-            unsettled("a", "?3")
-        ),
-        params![
-            attempt.reference_number.as_str(),
-            attempt.instrument.method().code(),
-            attempt.created_at.as_millisecond(),
-            as_limit(TRIES_PER_METHOD_MAX),
-        ],
-        |row| row.get(0),
-    )?;
-    if free.is_none() {
+    if !may_begin(db, attempt)? {
         return Ok(Started::Lost);
     }
     if let Instrument::Reference(Some(bank)) = &attempt.instrument
@@ -172,6 +152,27 @@ fn start(db: &Db<'_>, new: &NewAttempt) -> Result<Started> {
         ],
     )?;
     Ok(Started::New)
+}
+
+/// Nothing else is under way for its order, and its method has tries left.
+fn may_begin(db: &Db<'_>, attempt: &PaymentAttempt) -> Result<bool> {
+    let sql = format!(
+        "select 1 from orders o where reference_number = ?1 and status = 'PEN'
+             and cancel_requested is null and closing_at_ms is null and not exists (
+                 select 1 from payment_attempts a
+                 where a.reference_number = o.reference_number and ({}
+                     or a.method = ?2 and a.state = 'issued' and a.deadline_at_ms > ?3))
+             and (select count(*) from payment_attempts a
+                 where a.reference_number = o.reference_number and a.method = ?2) < ?4",
+        unsettled("a", "?3")
+    );
+    let given = params![
+        attempt.reference_number.as_str(),
+        attempt.instrument.method().code(),
+        attempt.created_at.as_millisecond(),
+        as_limit(TRIES_PER_METHOD_MAX),
+    ];
+    Ok(row(db, &sql, given, |row| row.get::<_, i64>(0))?.is_some())
 }
 
 pub(super) fn status(db: &Db<'_>, reference: &str) -> Result<Option<Status>> {
