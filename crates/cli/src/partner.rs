@@ -206,10 +206,14 @@ async fn rotate(args: Rotate) -> anyhow::Result<()> {
         return Ok(());
     }
     output::line(format_args!("SVC_CLIENT_SECRET={}", secret.expose_secret()));
-    output::note(format_args!(
-        "The old secret gets tokens for another {:#}; tokens issued so far stop within a second.",
-        args.overlap
-    ));
+    if args.overlap.is_zero() {
+        output::note("The old secret and the tokens issued so far stop working within a second.");
+    } else {
+        output::note(format_args!(
+            "The old secret gets tokens for another {:#}; tokens issued so far stop within a second.",
+            args.overlap
+        ));
+    }
     if let Some(until) = older {
         output::note(format_args!(
             "The secret before that one, which would have worked until {until}, stops working now."
