@@ -115,6 +115,12 @@ async fn without_an_overlap_the_old_secret_is_forgotten(database: TestDatabase) 
     assert_eq!((&partner.secret_hash[..], &partner.previous_secret), (&[9; 32][..], &None));
     assert_eq!(application.webhook_secret, [8; 32]);
     assert!(application.previous_webhook_secret.is_none());
+    for kept in [
+        "select count(previous_secret_hash) from partners",
+        "select count(previous_webhook_secret) from applications",
+    ] {
+        assert_eq!(database.number(kept).await, 0, "{kept}");
+    }
 }
 
 fn webhook_rotation(byte: u8, switch_ms: i64) -> WebhookRotation {
