@@ -10,7 +10,6 @@ use svc_service::store::{Database, Inspection, inspect};
 use super::Check;
 use crate::settings::Settings;
 
-/// Times of several nodes are compared: more than this is told.
 /// A clock before this was never set.
 const BUILT_AFTER: &str = "2026-01-01T00:00:00Z";
 const BUILT_BEFORE: &str = "2100-01-01T00:00:00Z";

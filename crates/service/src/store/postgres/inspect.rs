@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Client, Fault, connect, many, schema_latest};
+use super::{Client, Fault, REAL_NOW_MS, connect, many, schema_latest};
 use crate::store::inspect::Inspection;
 use crate::store::rekeying::ALL_SERVED_WITH;
 use crate::store::{Result, StoreError};
@@ -20,11 +20,8 @@ pub(in crate::store) async fn inspect_postgres(url: &str) -> Result<Inspection> 
         let safe = value != "off";
         durability.push((setting, value, safe));
     }
-    let now_ms: i64 = db
-        .query_one("select (extract(epoch from clock_timestamp()) * 1000)::bigint", &[])
-        .await
-        .map_err(Fault::from)?
-        .get(0);
+    let now_ms: i64 =
+        db.query_one(&format!("select {REAL_NOW_MS}"), &[]).await.map_err(Fault::from)?.get(0);
     let schema_version = version(&db).await?;
     if schema_version.is_none() {
         refuse_strangers(&db).await?;
