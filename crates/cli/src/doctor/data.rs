@@ -1,11 +1,13 @@
 //! The database: is it there, is it ours, does it keep what it acknowledges, does the key fit.
 
+use std::cmp::Ordering;
+
 use jiff::{SignedDuration, Timestamp};
 use svc_service::app::Clock;
 use svc_service::config::Config;
 use svc_service::domain::Environment;
 use svc_service::keys::{KeyError, Keys, id_of};
-use svc_service::store::{Database, Inspection, inspect};
+use svc_service::store::{Database, Inspection, Schema, inspect};
 
 use super::Check;
 use crate::settings::Settings;
@@ -52,20 +54,28 @@ fn written(looked: &Inspection) -> Check {
 }
 
 fn schema(looked: &Inspection) -> Check {
-    let Inspection { schema_version, schema_latest: latest, .. } = looked;
-    match schema_version {
-        None => Check::failed("schema", "the database is empty", "run svc migrate"),
-        Some(version) if version > latest => Check::failed(
+    let latest = looked.schema_latest;
+    let Some(Schema { version, needed }) = looked.schema else {
+        return Check::failed("schema", "the database is empty", "run svc migrate");
+    };
+    match version.cmp(&latest) {
+        Ordering::Greater if needed > latest => Check::failed(
             "schema",
             format!("version {version}, of a newer svc; this one knows {latest}"),
             "run the newer svc, or restore the backup made before the upgrade",
         ),
-        Some(version) if version < latest => Check::warning(
+        Ordering::Greater => Check::ok(
+            "schema",
+            format!(
+                "version {version}, of a newer svc, beside which this one (version {latest}) can run"
+            ),
+        ),
+        Ordering::Less => Check::warning(
             "schema",
             format!("version {version} of {latest}"),
             "make a backup; svc migrate or the next svc serve brings it up to date",
         ),
-        Some(version) => Check::ok("schema", format!("version {version}, up to date")),
+        Ordering::Equal => Check::ok("schema", format!("version {version}, up to date")),
     }
 }
 

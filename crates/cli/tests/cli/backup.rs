@@ -189,6 +189,27 @@ fn a_database_of_an_older_version_is_copied_as_it_is() {
 }
 
 #[test]
+fn a_database_of_a_newer_version_serves_if_that_only_added() {
+    let place = Place::sqlite();
+    assert_eq!(place.svc(&["migrate"]).code, Some(0));
+    let (path, copy) = (place.folder.path("svc.db"), place.folder.path("copy.db"));
+    let step = |version: i64, name: &str| {
+        let db = rusqlite::Connection::open(&path).expect("it can be opened");
+        let sql = "insert into refinery_schema_history (version, name) values (?1, ?2)";
+        db.execute(sql, (version, name)).expect("it can be changed");
+    };
+    step(98, "adds_notes");
+    assert_eq!(place.svc(&["partner", "create", "Loja"]).code, Some(0));
+    assert_eq!(place.svc(&["backup", &copy]).code, Some(0));
+    assert_eq!(place.svc(&["restore", &copy]).code, Some(0));
+    step(99, "later");
+    place.svc(&["partner", "list"]).refused("the database is of a newer svc (schema 99");
+    let newer = place.folder.path("newer.db");
+    assert_eq!(place.svc(&["backup", &newer]).code, Some(0));
+    place.svc(&["restore", &newer]).refused("the database is of a newer svc (schema 99");
+}
+
+#[test]
 fn a_database_that_is_not_there_is_not_copied() {
     let folder = Folder::new();
     let (from, to) = (format!("sqlite:{}", folder.path("nothing.db")), folder.path("copy.db"));

@@ -11,9 +11,9 @@ use super::{Database, Result, StoreError};
 #[derive(Clone, Debug)]
 pub struct Inspection {
     pub engine: &'static str,
-    /// The last migration that was applied; `None` when there are no tables yet.
-    pub schema_version: Option<i64>,
-    /// The last migration this program knows.
+    /// `None` when there are no tables yet.
+    pub schema: Option<Schema>,
+    /// The last step this program knows.
     pub schema_latest: i64,
     pub environment: Option<String>,
     pub master_key_id: Option<String>,
@@ -29,6 +29,21 @@ pub struct Inspection {
     pub now: Option<Timestamp>,
 }
 
+/// How far the tables have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schema {
+    /// The last step that was taken.
+    pub version: i64,
+    /// The last that a program must know: those after it only add, as their names say, and leave all that an
+    /// older program reads and writes as it was.
+    pub needed: i64,
+}
+
+/// Nothing was taken yet: no version.
+pub(super) const SCHEMA: &str = "select cast(max(version) as bigint),
+        cast(coalesce(max(version) filter (where substr(name, 1, 5) <> 'adds_'), 0) as bigint)
+    from refinery_schema_history";
+
 /// Looks without touching; an error says what keeps a service from starting there.
 pub async fn inspect(database: &Database) -> Result<Inspection> {
     match database {
@@ -42,15 +57,25 @@ pub(super) fn latest_of(known: &refinery::Runner) -> i64 {
     known.get_migrations().iter().map(|step| i64::from(step.version())).max().unwrap_or(0)
 }
 
-/// An older program would write what the newer one no longer understands.
-pub(super) fn refuse_newer(version: Option<i64>, latest: i64) -> Result<()> {
-    match version {
-        Some(version) if version > latest => Err(StoreError::Refused(format!(
-            "the database is of a newer svc (schema {version}, this one knows {latest}): run that one, or \
-             restore the backup made before the upgrade"
-        ))),
-        _ => Ok(()),
+impl Schema {
+    /// An older program would write what the newer one no longer understands.
+    pub(super) fn refuse_newer(self, latest: i64) -> Result<()> {
+        if self.needed <= latest {
+            return Ok(());
+        }
+        Err(StoreError::Refused(format!(
+            "the database is of a newer svc (schema {}, this one knows {latest}): run that one, or \
+             restore the backup made before the upgrade",
+            self.needed
+        )))
     }
+}
+
+/// Whether there are steps to take; of a newer program's none are left.
+pub(super) fn may_step(schema: Option<Schema>, latest: i64) -> Result<bool> {
+    let Some(schema) = schema else { return Ok(true) };
+    schema.refuse_newer(latest)?;
+    Ok(schema.version <= latest)
 }
 
 /// Without the statement, which tells nobody what to do.

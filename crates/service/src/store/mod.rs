@@ -41,7 +41,7 @@ pub use audit::{AuditEntry, AuditFilter, AuditSeal, change_text};
 pub use database::{Database, ServiceLock};
 pub use exceptions::{ExceptionFilter, ExceptionRecord, Resolved};
 pub use figures::Figures;
-pub use inspect::{Inspection, inspect};
+pub use inspect::{Inspection, Schema, inspect};
 pub use looking::{
     Attention, DestinationLine, EventKind, EventLine, OrderFilter, OrderLine, Page, RecentDelivery,
     Scope,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Client, Fault, REAL_NOW_MS, connect, many, schema_latest};
-use crate::store::inspect::Inspection;
+use crate::store::inspect::{Inspection, SCHEMA, Schema};
 use crate::store::rekeying::ALL_SERVED_WITH;
 use crate::store::{Result, StoreError};
 
@@ -22,21 +22,21 @@ pub(in crate::store) async fn inspect_postgres(url: &str) -> Result<Inspection> 
     }
     let now_ms: i64 =
         db.query_one(&format!("select {REAL_NOW_MS}"), &[]).await.map_err(Fault::from)?.get(0);
-    let schema_version = version(&db).await?;
-    if schema_version.is_none() {
+    let schema = schema(&db).await?;
+    if schema.is_none() {
         refuse_strangers(&db).await?;
     }
-    let setting = async |key: &str| match schema_version {
+    let setting = async |key: &str| match schema {
         None => Ok(None),
         Some(_) => one("select value from settings where key = $1", key).await,
     };
-    let served_with = match schema_version {
+    let served_with = match schema {
         None => Vec::new(),
         Some(_) => many(&db, ALL_SERVED_WITH, &[]).await?.iter().map(|row| row.get(0)).collect(),
     };
     Ok(Inspection {
         engine: "postgres",
-        schema_version,
+        schema,
         schema_latest: schema_latest(),
         environment: setting("environment").await?,
         master_key_id: setting("master_key_id").await?,
@@ -84,11 +84,12 @@ async fn name(db: &Client) -> Result<String> {
     Ok(db.query_one("select current_database()", &[]).await.map_err(Fault::from)?.get(0))
 }
 
-pub(super) async fn version(db: &Client) -> Result<Option<i64>> {
+pub(super) async fn schema(db: &Client) -> Result<Option<Schema>> {
     let there = "select to_regclass('refinery_schema_history') is not null";
     if !db.query_one(there, &[]).await.map_err(Fault::from)?.get::<_, bool>(0) {
         return Ok(None);
     }
-    let sql = "select max(version)::bigint from refinery_schema_history";
-    Ok(db.query_one(sql, &[]).await.map_err(Fault::from)?.get(0))
+    let found = db.query_one(SCHEMA, &[]).await.map_err(Fault::from)?;
+    let version: Option<i64> = found.get(0);
+    Ok(version.map(|version| Schema { version, needed: found.get(1) }))
 }

@@ -23,7 +23,7 @@ use deadpool_postgres::{Client, GenericClient, Pool, PoolError};
 use tokio::sync::Semaphore;
 use tokio_postgres::Row;
 
-use super::inspect::{latest_of, not_migrated, refuse_newer};
+use super::inspect::{latest_of, may_step, not_migrated};
 use super::{Options, Result, StoreError};
 use crate::domain::Environment;
 use batch::Batched;
@@ -209,12 +209,13 @@ async fn migrate(client: &mut Client, create: bool) -> Result<()> {
         .await
         .map_err(Fault::from)?;
     let outcome = match may_migrate(client, create).await {
-        Ok(()) => migrations::migrations::runner()
+        Ok(false) => Ok(()),
+        Ok(true) => migrations::migrations::runner()
             .run_async(&mut ***client)
             .await
             .map(drop)
             .map_err(|fault| not_migrated(&cause(&fault))),
-        refused => refused,
+        Err(refused) => Err(refused),
     };
     client
         .batch_execute(&format!(
@@ -226,15 +227,15 @@ async fn migrate(client: &mut Client, create: bool) -> Result<()> {
     outcome
 }
 
-async fn may_migrate(db: &Client, create: bool) -> Result<()> {
-    let version = inspect::version(db).await?;
-    if version.is_none() {
+async fn may_migrate(db: &Client, create: bool) -> Result<bool> {
+    let schema = inspect::schema(db).await?;
+    if schema.is_none() {
         inspect::refuse_strangers(db).await?;
         if !create {
             return Err(inspect::missing(db).await?);
         }
     }
-    refuse_newer(version, schema_latest())
+    may_step(schema, schema_latest())
 }
 
 /// What the server said, where it said something.

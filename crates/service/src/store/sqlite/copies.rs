@@ -11,8 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::inspect::{is_missing, missing};
 use super::statements::{Db, execute, row};
 use super::{
-    connect, create_private_file, empty_log, error, inspect, refuse_newer, refuse_strangers,
-    schema_latest,
+    connect, create_private_file, empty_log, error, inspect, refuse_strangers, schema_latest,
 };
 use crate::domain::Environment;
 use crate::store::{Result, StoreError};
@@ -72,11 +71,10 @@ pub(in crate::store) fn restore_sqlite(
 /// Whether a service could start from this copy.
 fn may_serve(copy: &Connection, from: &Path, wanted: Option<&str>) -> Result<()> {
     refuse_strangers(copy, from)?;
-    let version = inspect::version(copy)?;
-    if version.is_none() {
+    let Some(schema) = inspect::schema(copy)? else {
         return Err(StoreError::Refused(format!("{} is an empty database", from.display())));
-    }
-    refuse_newer(version, schema_latest())?;
+    };
+    schema.refuse_newer(schema_latest())?;
     refuse_other_environment(copy, from, wanted)
 }
 

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::copies::beside;
 use super::statements::{Db, row, rows};
 use super::{check_pages, connect, error, refuse_strangers, schema_latest};
-use crate::store::inspect::Inspection;
+use crate::store::inspect::{Inspection, SCHEMA, Schema};
 use crate::store::rekeying::ALL_SERVED_WITH;
 use crate::store::{Result, StoreError};
 
@@ -31,8 +31,8 @@ pub(in crate::store) fn inspect_sqlite(path: &Path) -> Result<Inspection> {
     check_pages(&db, path)?;
     let mode: String =
         db.query_row("pragma journal_mode", [], |row| row.get(0)).map_err(|fault| error(&fault))?;
-    let version = version(&db)?;
-    let setting = |key: &'static str| match version {
+    let schema = schema(&db)?;
+    let setting = |key: &'static str| match schema {
         None => Ok(None),
         Some(_) => {
             row(&Db::of(&db), "select value from settings where key = ?1", [key], |row| row.get(0))
@@ -40,11 +40,11 @@ pub(in crate::store) fn inspect_sqlite(path: &Path) -> Result<Inspection> {
     };
     Ok(Inspection {
         engine: "sqlite",
-        schema_version: version,
+        schema,
         schema_latest: schema_latest(),
         environment: setting("environment")?,
         master_key_id: setting("master_key_id")?,
-        served_with: match version {
+        served_with: match schema {
             None => Vec::new(),
             Some(_) => rows(&Db::of(&db), ALL_SERVED_WITH, [], |row| row.get(0))?,
         },
@@ -81,13 +81,16 @@ fn unwritable(path: &Path) -> Option<String> {
     Some(format!("this user may not write {}", closed.display()))
 }
 
-pub(super) fn version(db: &Connection) -> Result<Option<i64>> {
+pub(super) fn schema(db: &Connection) -> Result<Option<Schema>> {
     let db = &Db::of(db);
     let there = "select count(*) from sqlite_master where name = 'refinery_schema_history'";
     let count: Option<i64> = row(db, there, [], |row| row.get(0))?;
     if count == Some(0) {
         return Ok(None);
     }
-    let sql = "select max(version) from refinery_schema_history";
-    Ok(row(db, sql, [], |row| row.get::<_, Option<i64>>(0))?.flatten())
+    let found = row(db, SCHEMA, [], |row| {
+        let version: Option<i64> = row.get(0)?;
+        version.map(|version| Ok(Schema { version, needed: row.get(1)? })).transpose()
+    });
+    Ok(found?.flatten())
 }
