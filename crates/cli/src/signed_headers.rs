@@ -23,7 +23,7 @@ pub(crate) fn signed_headers(
         (HeaderName::from_static("webhook-timestamp"), now.as_second().into()),
     ]);
     // A secret that is not of the form whsec_… has no signature of this kind.
-    if let Some(signature) = sign_standard(secret, id, now, body) {
+    if let Some(signature) = sign_standard(secret, id.as_str(), now, body) {
         headers.insert(HeaderName::from_static("webhook-signature"), value(signature));
     }
     headers

@@ -5,13 +5,13 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::routing::post;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::http::{ApiError, Exchange, FieldFault, Issue, Reply, read_json_bytes};
+use crate::http::{ApiError, Exchange, FieldFault, Issue, Path, Reply, read_json_bytes};
 use crate::orders;
 use crate::rails::{Rail, Signature};
 

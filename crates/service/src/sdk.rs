@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -11,7 +11,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::http::{ApiError, Asset, json};
+use crate::http::{ApiError, Asset, Path, json};
 use crate::store::StoreError;
 
 static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {

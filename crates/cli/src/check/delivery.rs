@@ -121,7 +121,8 @@ impl Sender {
             }
             Signature::Text(text) => {
                 let secret = foreign_secret();
-                let standard = sign_standard(secret.expose_secret(), &event.id, now, &event.body);
+                let id = event.id.as_str();
+                let standard = sign_standard(secret.expose_secret(), id, now, &event.body);
                 set("x-svc-content-token", &text);
                 set("webhook-signature", &standard.unwrap_or_default());
             }

@@ -6,9 +6,9 @@ use anyhow::{Context, bail};
 use jiff::Timestamp;
 use svc_service::app::App;
 use svc_service::domain::{
-    About, Actor, AdditionalInfo, Author, CancelReason, Centimos, ExternalTransactionId, Kwanza,
-    Label, Notice, PayerId, PaymentAttempt, PhoneNumber, Quantity, Reason, ReferenceNumber, Status,
-    Terms, Word, after,
+    Actor, AdditionalInfo, Author, CancelReason, Centimos, ExternalTransactionId, Kwanza, Label,
+    Notice, PayerId, PaymentAttempt, PhoneNumber, Quantity, Reason, ReferenceNumber, Status, Terms,
+    Word, after,
 };
 use svc_service::orders::{self, Choice, OrderRequest, PayError, Resolution};
 use svc_service::rails::payment_id;
@@ -159,13 +159,8 @@ impl Journey {
         word: Word,
     ) -> anyhow::Result<()> {
         let Some(attempt) = self.last_attempt(reference).await? else { return Ok(()) };
-        let notice = Notice {
-            rail: attempt.rail.clone(),
-            rail_payment_id: format!("{}{suffix}", payment_id(&attempt.id)),
-            about: About::Attempt(attempt.id),
-            word,
-            raw: b"seed".to_vec(),
-        };
+        let id = format!("{}{suffix}", payment_id(&attempt.id));
+        let notice = Notice::of(&attempt, id, word, "seed");
         orders::settle(&self.app, notice, "seed").await?;
         Ok(())
     }

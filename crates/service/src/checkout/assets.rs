@@ -2,11 +2,10 @@
 
 use std::sync::LazyLock;
 
-use axum::extract::Path;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 
-use crate::http::{ApiError, Asset};
+use crate::http::{ApiError, Asset, Path};
 
 static CSS: LazyLock<Asset> =
     LazyLock::new(|| Asset::new(Asset::STYLE, include_bytes!("../../assets/checkout.css")));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Path};
+use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
@@ -10,7 +10,7 @@ use axum::response::Response;
 use super::view;
 use crate::app::App;
 use crate::domain::{Dossier, PaymentMethod, PublishableKey, ReferenceNumber};
-use crate::http::{ApiError, Exchange, Language, Pairs};
+use crate::http::{ApiError, Exchange, Language, Pairs, Path};
 use crate::store::Application;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

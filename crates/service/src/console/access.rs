@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 use super::frame::{Refusal, language, referer_path};
 use crate::app::App;
 use crate::domain::{ApplicationId, ApplicationUuid, Author, Permission, after, may};
-use crate::http::{Exchange, Language, Pairs, own_origin, read_form};
+use crate::http::{Exchange, Language, Pairs, Path, own_origin, read_form};
 use crate::store::{Application, NewSession, Partner, PartnerState, Person, Scope, StoreError};
 
 /// The prefix binds it to this host, to https and to every path. Browsers take it from localhost too.
@@ -202,15 +202,15 @@ pub(super) async fn open_session(
     request_id: &str,
 ) -> Result<HeaderValue, StoreError> {
     let token = URL_SAFE_NO_PAD.encode(app.random.bytes::<32>());
-    let at = app.clock.machine_now();
+    let opened_at = app.clock.machine_now();
     let session = NewSession {
         token_hash: app.keys.hash(&token),
         person: person.id,
-        at,
-        expires_at: after(at, SESSION_LIFE),
+        opened_at,
+        expires_at: after(opened_at, SESSION_LIFE),
     };
     let by = Author { actor: person.actor(), request_id: request_id.to_owned() };
-    app.store.open_session(session, &person.login, &by).await?;
+    app.store.open_session(session, &person.login, app.clock.now(), &by).await?;
     let life_s = SESSION_LIFE.as_secs();
     Ok(set_cookie(&format!("{COOKIE}={token}; Max-Age={life_s}; HttpOnly")))
 }

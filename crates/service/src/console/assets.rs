@@ -2,11 +2,10 @@
 
 use std::sync::LazyLock;
 
-use axum::extract::Path;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 
-use crate::http::{ApiError, Asset};
+use crate::http::{ApiError, Asset, Path};
 
 static FILES: LazyLock<[(&str, Asset); 4]> = LazyLock::new(|| {
     [

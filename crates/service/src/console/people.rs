@@ -35,7 +35,7 @@ pub async fn invite(
     role: Role,
     by: &Author,
 ) -> Result<Invited, StoreError> {
-    let at = app.clock.machine_now();
+    let at = app.clock.now();
     if !app.store.create_person(login, partner, role, at, by).await? {
         return Err(StoreError::Taken("a person with this login"));
     }

@@ -167,7 +167,8 @@ pub(super) async fn welcome(
     let hash = password::hash(&app, form.value("password").to_owned().into()).await?;
     let by = Author { actor: person.actor(), request_id: exchange.request_id.clone() };
     let used = app.keys.hash(&token);
-    if !app.store.welcome(used, &person, hash, app.clock.machine_now(), &by).await? {
+    let (now, at) = (app.clock.machine_now(), app.clock.now());
+    if !app.store.welcome(used, &person, hash, now, at, &by).await? {
         return Err(Refusal::NotFound);
     }
     if person.totp_sealed.is_some() {

@@ -342,7 +342,8 @@ async fn replay(
 
 /// Foreign and unknown look alike.
 async fn find(app: &App, viewer: &Viewer, id: &str) -> Result<EventRecord, Refusal> {
-    let filter = EventFilter { id: Some(EventId::restore(id.to_owned())), ..Default::default() };
+    let id = EventId::parse(id).ok_or(Refusal::NotFound)?;
+    let filter = EventFilter { id: Some(id), ..Default::default() };
     let event = app.store.events(filter, 1).await?.pop().ok_or(Refusal::NotFound)?;
     if viewer.scope.holds(event.application) { Ok(event) } else { Err(Refusal::NotFound) }
 }

@@ -3,8 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    AttemptId, AttemptState, CancelReason, Order, PaymentAttempt, PaymentMethod, Refusal, Status,
-    after,
+    AttemptId, AttemptState, CancelReason, Order, PaymentAttempt, PaymentMethod, Status, after,
 };
 
 /// Tries by one method. A payer who needs more has another problem.
@@ -47,12 +46,9 @@ pub enum PayRefusal {
 /// What is to be done with an order whose time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadline {
-    /// It may still be paid at a rail: stop offering it and wait for what is on its way.
+    /// No longer offered. It may still be paid at a rail, money may be moving, or waits for an operator: look
+    /// again then.
     Close {
-        until: Timestamp,
-    },
-    /// Money may be moving, or waits for an operator.
-    Wait {
         until: Timestamp,
     },
     Cancel(CancelReason),
@@ -179,22 +175,23 @@ impl Dossier {
     }
 
     /// Two phases: first the order is no longer offered, and after a grace for money on its way it
-    /// is cancelled. The grace is of the time in which we could hear of that money.
+    /// is cancelled. The grace is of the time in which we could hear of that money. Nothing is left to do with
+    /// one that is settled.
     pub fn at_deadline(
         &self,
         now: Timestamp,
         grace: SignedDuration,
         awake_since: Timestamp,
-    ) -> Result<Deadline, Refusal> {
+    ) -> Option<Deadline> {
         if self.order.status != Status::Pending {
-            return Err(Refusal::AlreadySettled(self.order.status));
+            return None;
         }
-        let later = Deadline::Wait { until: after(now, PATIENCE) };
+        let later = Deadline::Close { until: after(now, PATIENCE) };
         if self.in_flight().is_some() || self.is_held() {
-            return Ok(later);
+            return Some(later);
         }
         if let Some(reason) = self.cancel_requested {
-            return Ok(match self.code_is_asked_about(now) {
+            return Some(match self.code_is_asked_about(now) {
                 true => later,
                 false => Deadline::Cancel(reason),
             });
@@ -203,11 +200,11 @@ impl Dossier {
         let since = self.closing_since.unwrap_or(now).max(awake_since);
         let until = after(since, grace);
         if self.issued().next().is_some() && now < until {
-            return Ok(Deadline::Close { until });
+            return Some(Deadline::Close { until });
         }
         if self.code_is_asked_about(now) {
-            return Ok(later);
+            return Some(later);
         }
-        Ok(Deadline::Cancel(CancelReason::Expired))
+        Some(Deadline::Cancel(CancelReason::Expired))
     }
 }

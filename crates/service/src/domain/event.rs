@@ -148,9 +148,9 @@ impl Signer {
     }
 
     /// One entry of the Standard Webhooks `webhook-signature` header.
-    pub fn sign_standard(&self, id: &EventId, at: Timestamp, body: &[u8]) -> Option<String> {
+    pub fn sign_standard(&self, id: &str, at: Timestamp, body: &[u8]) -> Option<String> {
         let mut signer = hmac::Context::with_key(self.standard.as_ref()?);
-        signer.update(format!("{}.{}.", id.as_str(), at.as_second()).as_bytes());
+        signer.update(format!("{id}.{}.", at.as_second()).as_bytes());
         signer.update(body);
         Some(format!("v1,{}", STANDARD.encode(signer.sign())))
     }
@@ -162,12 +162,7 @@ pub fn sign(webhook_secret: &str, body: &[u8]) -> String {
 }
 
 /// As [`Signer::sign_standard`], for one signature.
-pub fn sign_standard(
-    webhook_secret: &str,
-    id: &EventId,
-    at: Timestamp,
-    body: &[u8],
-) -> Option<String> {
+pub fn sign_standard(webhook_secret: &str, id: &str, at: Timestamp, body: &[u8]) -> Option<String> {
     Signer::new(webhook_secret).sign_standard(id, at, body)
 }
 
@@ -215,7 +210,7 @@ mod tests {
         // The example of the Standard Webhooks specification.
         let signature = sign_standard(
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
-            &EventId::restore("msg_p5jXN8AQM9LWM0D4loKWxJek".into()),
+            "msg_p5jXN8AQM9LWM0D4loKWxJek",
             Timestamp::from_second(1_614_265_330).unwrap(),
             br#"{"test": 2432232314}"#,
         );

@@ -19,6 +19,17 @@ pub struct Notice {
 }
 
 impl Notice {
+    /// As the attempt's rail would tell it.
+    pub fn of(attempt: &PaymentAttempt, rail_payment_id: String, word: Word, raw: &str) -> Self {
+        Self {
+            rail: attempt.rail.clone(),
+            rail_payment_id,
+            about: About::Attempt(attempt.id.clone()),
+            word,
+            raw: raw.into(),
+        }
+    }
+
     /// What tells it from other money of the same id: the attempt that brought it, the order if that is all
     /// we know, else what the rail says that it is for.
     pub fn own_name(&self, order: Option<&ReferenceNumber>, attempt: Option<&AttemptId>) -> String {

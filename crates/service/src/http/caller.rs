@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::{HeaderMap, header, request::Parts};
 
-use super::access_token::AccessTokens;
+use super::access_token::verify_token;
 use super::answer::Exchange;
 use super::error::ApiError;
 use crate::app::{App, Known};
@@ -22,7 +22,7 @@ impl FromRequestParts<App> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let token = authorization(&parts.headers, "bearer").ok_or(ApiError::InvalidToken)?;
-        let token = AccessTokens::of(app).verify(token).ok_or(ApiError::InvalidToken)?;
+        let token = verify_token(app, token).ok_or(ApiError::InvalidToken)?;
         let current = |known: &Known| {
             known
                 .partner(&token.client_id)

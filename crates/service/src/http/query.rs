@@ -58,11 +58,31 @@ pub(crate) fn parameter(
     query: &str,
     name: &'static str,
 ) -> Option<String> {
+    only(faults, query, name, Some(Issue::Required), Issue::Required)
+}
+
+/// As `parameter`, where none is fine.
+pub(crate) fn optional_parameter(
+    faults: &mut Vec<FieldFault>,
+    query: &str,
+    name: &'static str,
+) -> Option<String> {
+    only(faults, query, name, None, Issue::Empty)
+}
+
+fn only(
+    faults: &mut Vec<FieldFault>,
+    query: &str,
+    name: &'static str,
+    missing: Option<Issue>,
+    empty: Issue,
+) -> Option<String> {
     let mut values = query.split('&').map(pair).filter(|(key, _)| key == name).map(|(_, v)| v);
     let issue = match (values.next(), values.next()) {
         (Some(value), None) if !value.is_empty() => return Some(value.into_owned()),
+        (Some(_), None) => empty,
         (Some(_), Some(_)) => Issue::Duplicate,
-        (Some(_), None) | (None, _) => Issue::Required,
+        (None, _) => missing?,
     };
     faults.push(FieldFault::new(name, issue));
     None
@@ -81,16 +101,6 @@ pub(crate) fn application_parameter(
         faults.push(FieldFault::new(NAME, issue));
     }
     Some(uuid.map_err(|_| ApiError::ApplicationNotFound))
-}
-
-/// As `parameter`, where none is fine.
-pub(crate) fn optional_parameter(
-    faults: &mut Vec<FieldFault>,
-    query: &str,
-    name: &'static str,
-) -> Option<String> {
-    let given = query.split('&').map(pair).any(|(key, _)| key == name);
-    if given { parameter(faults, query, name) } else { None }
 }
 
 #[cfg(test)]

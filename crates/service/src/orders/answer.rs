@@ -3,7 +3,7 @@
 use super::{read_dossier, settle};
 use crate::app::App;
 use crate::domain::{
-    About, AttemptId, AttemptState, Author, Dossier, ExceptionKind, Notice, PaymentAttempt, Reason,
+    AttemptId, AttemptState, Author, Dossier, ExceptionKind, Notice, PaymentAttempt, Reason,
     ReferenceNumber, Word,
 };
 use crate::store::{Received, Stepped, StoreError};
@@ -64,13 +64,8 @@ pub async fn answer(
     app.store.note(now, by, "attempt.answer", reference.as_str(), &cause).await?;
     let done = match found {
         Found::Paid { rail_payment_id } => {
-            let notice = Notice {
-                rail: attempt.rail.clone(),
-                rail_payment_id,
-                about: About::Attempt(attempt.id.clone()),
-                word: Word::Paid(dossier.order.terms.amount.into()),
-                raw: why.as_bytes().to_vec(),
-            };
+            let word = Word::Paid(dossier.order.terms.amount.into());
+            let notice = Notice::of(attempt, rail_payment_id, word, &why);
             match settle(app, notice, &by.request_id).await? {
                 Received::Exception(kind) => return Err(AnswerError::Excepted(kind)),
                 received => received == Received::Confirmed,

@@ -12,7 +12,7 @@ use super::settle;
 use super::withdraw::withdraw;
 use crate::app::{App, joined};
 use crate::domain::{ReferenceNumber, after};
-use crate::rails::{ConnectorError, Rail};
+use crate::rails::{Connector, ConnectorError};
 use crate::store::{Due, DueWork, StoreError};
 
 /// Taken from the store at once; whatever is due stays there until it is done.
@@ -140,10 +140,15 @@ async fn read_queue(
     let Some(rail) = app.rails.named(name).cloned() else { return Ok(None) };
     // One at a time for each rail and period, whatever else it is asked.
     let app = app.clone();
-    Ok(Some(async move { drain(&app, &rail).await }))
+    Ok(Some(async move {
+        match rail.connector() {
+            Some(connector) => drain(&app, connector).await,
+            None => Ok(()),
+        }
+    }))
 }
 
-async fn drain(app: &App, rail: &Rail) -> Result<(), StoreError> {
+async fn drain(app: &App, rail: &Connector) -> Result<(), StoreError> {
     let listing = match rail.drain().await {
         Ok(listing) => listing,
         Err(fault) => {

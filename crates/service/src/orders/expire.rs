@@ -39,11 +39,11 @@ async fn expire_after(
         return Ok(());
     }
     match dossier.at_deadline(now, grace, awake_since) {
-        Err(_) => Ok(()),
-        Ok(Deadline::Close { until } | Deadline::Wait { until }) => {
+        None => Ok(()),
+        Some(Deadline::Close { until }) => {
             app.store.postpone(reference, Some(deadline), until, Some(now)).await
         }
-        Ok(Deadline::Cancel(reason)) => {
+        Some(Deadline::Cancel(reason)) => {
             let outcome = cancel(app, reference, reason, &Author::service()).await?;
             if outcome == Cancelling::Waits {
                 // An attempt slipped in, and may give the order more time; if not, we are here again.

@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::settle;
 use crate::app::App;
 use crate::domain::{
-    About, AttemptId, AttemptState, Centimos, Kwanza, Notice, PaymentAttempt, Reason,
-    ReferenceNumber, Step, Word, after,
+    AttemptId, AttemptState, Centimos, Kwanza, Notice, PaymentAttempt, Reason, ReferenceNumber,
+    Step, Word, after,
 };
 use crate::rails::{Line, Outcome, Rail};
 use crate::store::{Received, StoreError};
@@ -89,13 +89,8 @@ impl Question {
 
 /// As if the rail had told it by itself.
 pub(super) fn paid(attempt: &PaymentAttempt, rail_payment_id: String, amount: Centimos) -> Notice {
-    Notice {
-        rail: attempt.rail.clone(),
-        raw: format!("query {rail_payment_id}").into_bytes(),
-        rail_payment_id,
-        about: About::Attempt(attempt.id.clone()),
-        word: Word::Paid(amount),
-    }
+    let raw = format!("query {rail_payment_id}");
+    Notice::of(attempt, rail_payment_id, Word::Paid(amount), &raw)
 }
 
 /// A code nobody used has expired, a push nobody answered has timed out; else it was refused.

@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::domain::{
     AttemptId, Centimos, ExceptionKind, Notice, ReferenceNumber, Word, luanda_midnight,
 };
-use crate::rails::{ConnectorError, Listing, Rail};
+use crate::rails::{Connector, ConnectorError, Listing, Rail};
 use crate::store::{Received, StoreError};
 
 #[derive(Debug, thiserror::Error)]
@@ -69,9 +69,7 @@ pub async fn reconcile(
     date: Date,
     apply: bool,
 ) -> Result<Reconciliation, ReconcileError> {
-    if matches!(rail, Rail::Simulator(_)) {
-        return Err(ReconcileError::NoStatements);
-    }
+    let rail = rail.connector().ok_or(ReconcileError::NoStatements)?;
     let Listing { mut notices, unread } = rail.statement(date).await?;
     // Money that was taken back the same day pays nothing.
     notices.sort_by_key(|notice| !matches!(notice.word, Word::Reversed(_)));
@@ -148,7 +146,7 @@ async fn order_of(app: &App, notice: &Notice) -> Result<Option<ReferenceNumber>,
 /// Around midnight a payment may stand in the statement of the day before or after.
 async fn missing_there(
     app: &App,
-    rail: &Rail,
+    rail: &Connector,
     date: Date,
     mut told: HashSet<ReferenceNumber>,
 ) -> Result<Vec<Finding>, ReconcileError> {

@@ -69,20 +69,11 @@ pub(crate) struct CreateRequest {
     path = "/svcpartner/createPaymentOrder",
     tag = "Orders",
     security(("bearer" = [])),
-    params(("Accept-Language" = Option<String>, Header, description = "Language of messages: pt (default), en, fr")),
     request_body = CreateRequest,
     responses(
         (status = 200, description = "The order. `Idempotent-Replayed: true` when it existed already.", body = Envelope<OrderData>, headers(("Idempotent-Replayed" = String, description = "`true` when the order existed already"))),
-        (status = 400, description = "`malformed_request`: the body broke off", body = ErrorReply),
-        (status = 401, description = "`invalid_token`", body = ErrorReply),
         (status = 404, description = "`application_not_found`", body = ErrorReply),
-        (status = 408, description = "`request_timeout`: the body did not arrive", body = ErrorReply),
         (status = 409, description = "`idempotency_conflict`: same id, other content; nothing changed", body = ErrorReply),
-        (status = 413, description = "`payload_too_large`: more than 64 KiB", body = ErrorReply),
-        (status = 415, description = "`unsupported_media_type`", body = ErrorReply),
-        (status = 422, description = "`invalid_body`; `details` names each field", body = ErrorReply),
-        (status = 429, description = "`rate_limited`", body = ErrorReply),
-        (status = 503, description = "`storage_unavailable`: repeat the same call", body = ErrorReply),
     )
 )]
 pub(super) async fn create_payment_order(

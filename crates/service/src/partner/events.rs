@@ -1,5 +1,6 @@
 //! GET /svcpartner/events: the same events the webhooks tell, for partners that would rather ask.
 
+use std::num::IntErrorKind;
 use std::time::Duration;
 
 use axum::extract::{RawQuery, State};
@@ -124,7 +125,6 @@ struct DeliveryData {
     tag = "Webhooks",
     security(("bearer" = [])),
     params(
-        ("Accept-Language" = Option<String>, Header, description = "Language of messages: pt (default), en, fr"),
         ("applicationUUID" = String, Query, description = "Your publishable key without its prefix"),
         ("after" = Option<String>, Query, description = "The `nextCursor` of the page before"),
         ("limit" = Option<i64>, Query, description = "Events on a page: 1 to 1000, default 100"),
@@ -132,12 +132,7 @@ struct DeliveryData {
     ),
     responses(
         (status = 200, description = "A page of events", body = Envelope<EventsData>),
-        (status = 401, description = "`invalid_token`", body = ErrorReply),
         (status = 404, description = "`application_not_found`", body = ErrorReply),
-        (status = 414, description = "`uri_too_long`", body = ErrorReply),
-        (status = 422, description = "`invalid_query`; `details` names each parameter", body = ErrorReply),
-        (status = 429, description = "`rate_limited`", body = ErrorReply),
-        (status = 503, description = "`storage_unavailable`", body = ErrorReply),
     )
 )]
 pub(super) async fn events(
@@ -179,10 +174,13 @@ struct Asked {
 }
 
 fn parse_limit(text: &str) -> Result<usize, Issue> {
-    match text.parse() {
+    let too_large = Issue::TooLarge { max: LIMIT_MAX as i64 };
+    match text.parse::<usize>() {
         Ok(0) => Err(Issue::TooSmall),
-        Ok(limit) if limit > LIMIT_MAX => Err(Issue::TooLarge { max: LIMIT_MAX as i64 }),
+        Ok(limit) if limit > LIMIT_MAX => Err(too_large),
         Ok(limit) => Ok(limit),
+        Err(fault) if *fault.kind() == IntErrorKind::PosOverflow => Err(too_large),
+        Err(_) if text.parse::<i64>().is_ok() => Err(Issue::TooSmall),
         Err(_) => Err(Issue::NotAnInteger),
     }
 }

@@ -17,16 +17,10 @@ use crate::http::{
     params(
         ("externalTransactionId" = String, Query, description = "Your id of the order"),
         ("applicationUUID" = String, Query, description = "Your publishable key without its prefix"),
-        ("Accept-Language" = Option<String>, Header, description = "Language of messages: pt (default), en, fr"),
     ),
     responses(
         (status = 200, description = "The order", body = Envelope<OrderData>),
-        (status = 401, description = "`invalid_token`", body = ErrorReply),
         (status = 404, description = "`order_not_found` or `application_not_found`", body = ErrorReply),
-        (status = 414, description = "`uri_too_long`", body = ErrorReply),
-        (status = 422, description = "`invalid_query`: a parameter is missing or given twice", body = ErrorReply),
-        (status = 429, description = "`rate_limited`", body = ErrorReply),
-        (status = 503, description = "`storage_unavailable`", body = ErrorReply),
     )
 )]
 pub(super) async fn payment_by_external_transaction(

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::app::{App, Known};
 use crate::domain::ClientId;
 use crate::http::{
-    AccessTokens, ApiError, ErrorReply, Exchange, Pairs, TokenFault, authorization, json, read_form,
+    ApiError, ErrorReply, Exchange, Pairs, TokenFault, authorization, issue_token, json, read_form,
 };
 use crate::store::{Partner, PartnerState};
 
@@ -41,7 +41,7 @@ pub(crate) struct TokenRequest {
     #[schema(example = "client_credentials")]
     grant_type: String,
     /// Seconds, 1 or more; above 86400 it is cut to 86400 and told in `expires_in`.
-    #[schema(required = false, minimum = 1, example = 3600, default = 3600)]
+    #[schema(required = false, nullable = false, minimum = 1, example = 3600, default = 3600)]
     validity_period: Option<i64>,
 }
 
@@ -56,11 +56,8 @@ pub(crate) struct TokenRequest {
         (status = 200, description = "A token", body = TokenReply),
         (status = 400, description = "`invalid_request`, `unsupported_grant_type` or `malformed_request`", body = ErrorReply),
         (status = 401, description = "`invalid_client`", body = ErrorReply),
-        (status = 408, description = "`request_timeout`: the body did not arrive", body = ErrorReply),
         (status = 413, description = "`payload_too_large`: more than 8 KiB", body = ErrorReply),
-        (status = 415, description = "`unsupported_media_type`", body = ErrorReply),
         (status = 429, description = "`rate_limited`: too many failures", body = ErrorReply),
-        (status = 503, description = "`storage_unavailable`: repeat the same call", body = ErrorReply),
     )
 )]
 pub(super) async fn token(
@@ -72,7 +69,7 @@ pub(super) async fn token(
     let partner = authenticate(&app, &exchange, &headers).await?;
     let form = read_form(&headers, body).await?;
     let seconds = parse(&form)?;
-    let access_token = AccessTokens::of(&app).issue(&partner.client_id, partner.epoch, seconds);
+    let access_token = issue_token(&app, &partner.client_id, partner.epoch, seconds);
     app.metrics.tokens_issued.increment(1);
     app.request_log.key_used(partner.id, app.clock.now());
     if let Some(trace) = &exchange.trace {

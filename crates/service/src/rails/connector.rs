@@ -118,11 +118,11 @@ impl Connector {
         })
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.name
     }
 
-    pub(super) fn capabilities(&self) -> Option<Arc<Capabilities>> {
+    pub fn capabilities(&self) -> Option<Arc<Capabilities>> {
         self.capabilities.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -185,22 +185,18 @@ impl Connector {
         asked.is_ok_and(|reply| reply.is_accepted())
     }
 
-    pub(super) async fn drain(&self) -> Result<Listing, ConnectorError> {
+    pub async fn drain(&self) -> Result<Listing, ConnectorError> {
         let asked = DrainRequest { limit: DRAINED_MAX };
         let reply: DrainReply = self.call_up_to(LISTING_BYTES_MAX, "drain", &asked).await?;
         Ok(reply.read(&self.name))
     }
 
-    pub(super) async fn ack(
-        &self,
-        rail_payment_id: &str,
-        kind: &str,
-    ) -> Result<(), ConnectorError> {
+    pub async fn ack(&self, rail_payment_id: &str, kind: &str) -> Result<(), ConnectorError> {
         let _: AnswerReply = self.call("ack", &AckRequest { rail_payment_id, kind }).await?;
         Ok(())
     }
 
-    pub(super) async fn statement(&self, date: Date) -> Result<Listing, ConnectorError> {
+    pub async fn statement(&self, date: Date) -> Result<Listing, ConnectorError> {
         let asked = StatementRequest { date: date.to_string() };
         let reply: StatementReply = self.call_up_to(LISTING_BYTES_MAX, "statement", &asked).await?;
         Ok(reply.read(&self.name))

@@ -7,7 +7,6 @@ mod wire;
 
 use std::sync::Arc;
 
-use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -162,26 +161,11 @@ impl Rail {
         }
     }
 
-    /// Payments the rail keeps until they are acknowledged.
-    pub async fn drain(&self) -> Result<Listing, ConnectorError> {
+    /// Only a connector has a queue and statements.
+    pub fn connector(&self) -> Option<&Connector> {
         match self {
-            Self::Simulator(_) => Ok(Listing::default()),
-            Self::Connector(connector) => connector.drain().await,
-        }
-    }
-
-    pub async fn ack(&self, rail_payment_id: &str, kind: &str) -> Result<(), ConnectorError> {
-        match self {
-            Self::Simulator(_) => Ok(()),
-            Self::Connector(connector) => connector.ack(rail_payment_id, kind).await,
-        }
-    }
-
-    /// What the rail settled on a day.
-    pub async fn statement(&self, date: Date) -> Result<Listing, ConnectorError> {
-        match self {
-            Self::Simulator(_) => Ok(Listing::default()),
-            Self::Connector(connector) => connector.statement(date).await,
+            Self::Simulator(_) => None,
+            Self::Connector(connector) => Some(connector),
         }
     }
 }

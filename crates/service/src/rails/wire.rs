@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 
 use super::{Accepted, Answer, Capabilities, Given, How, MethodTerms, Outcome, Start};
 use crate::domain::{
-    About, AttemptId, BankReference, Centimos, EventId, Kwanza, Notice, PaymentMethod, Reason,
-    WalletCode, Word, sign_standard,
+    About, AttemptId, BankReference, Centimos, Kwanza, Notice, PaymentMethod, Reason, WalletCode,
+    Word, sign_standard,
 };
 
 #[derive(Serialize)]
@@ -348,8 +348,7 @@ pub(super) fn sign(
     at: Timestamp,
     body: &[u8],
 ) -> Option<String> {
-    let id = EventId::restore(id.to_owned());
-    let one = |secret: &SecretString| sign_standard(secret.expose_secret(), &id, at, body);
+    let one = |secret: &SecretString| sign_standard(secret.expose_secret(), id, at, body);
     Some(secrets.iter().map(one).collect::<Option<Vec<_>>>()?.join(" "))
 }
 

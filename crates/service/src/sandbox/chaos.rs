@@ -59,12 +59,7 @@ pub(crate) struct ChaosData {
     params(("applicationUUID" = String, Query, description = "Your publishable key without its prefix")),
     responses(
         (status = 200, description = "What is set", body = Envelope<ChaosData>),
-        (status = 401, description = "`invalid_token`", body = ErrorReply),
         (status = 404, description = "`application_not_found`; `not_found` in production", body = ErrorReply),
-        (status = 414, description = "`uri_too_long`", body = ErrorReply),
-        (status = 422, description = "`invalid_query`; `details` names each field", body = ErrorReply),
-        (status = 429, description = "`rate_limited`", body = ErrorReply),
-        (status = 503, description = "`storage_unavailable`: repeat the same call", body = ErrorReply),
     )
 )]
 pub(super) async fn chaos(
@@ -90,15 +85,7 @@ pub(super) async fn chaos(
     request_body = ChaosRequest,
     responses(
         (status = 200, description = "What is set now", body = Envelope<ChaosData>),
-        (status = 401, description = "`invalid_token`", body = ErrorReply),
-        (status = 400, description = "`malformed_request`: the body broke off", body = ErrorReply),
         (status = 404, description = "`application_not_found`; `not_found` in production", body = ErrorReply),
-        (status = 408, description = "`request_timeout`: the body did not arrive", body = ErrorReply),
-        (status = 413, description = "`payload_too_large`: more than 64 KiB", body = ErrorReply),
-        (status = 415, description = "`unsupported_media_type`", body = ErrorReply),
-        (status = 422, description = "`invalid_body`; `details` names each field", body = ErrorReply),
-        (status = 429, description = "`rate_limited`", body = ErrorReply),
-        (status = 503, description = "`storage_unavailable`: repeat the same call", body = ErrorReply),
     )
 )]
 pub(super) async fn set_chaos(

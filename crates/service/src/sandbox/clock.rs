@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
-use crate::http::{ApiError, Body, Caller, Envelope, ErrorReply, Issue, Reply, field};
+use crate::http::{ApiError, Body, Caller, Envelope, Issue, Reply, field};
 use crate::simulation::travel;
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -39,9 +39,6 @@ const ADVANCE_SECONDS_MAX: i64 = 400 * 86_400;
     security(("bearer" = [])),
     responses(
         (status = 200, description = "The time", body = Envelope<ClockData>),
-        (status = 401, description = "`invalid_token`", body = ErrorReply),
-        (status = 429, description = "`rate_limited`", body = ErrorReply),
-        (status = 503, description = "`storage_unavailable`: repeat the same call", body = ErrorReply),
     )
 )]
 pub(super) async fn clock(State(app): State<App>, _caller: Caller) -> Reply<ClockData> {
@@ -58,14 +55,6 @@ pub(super) async fn clock(State(app): State<App>, _caller: Caller) -> Reply<Cloc
     request_body = ClockRequest,
     responses(
         (status = 200, description = "The time on arrival", body = Envelope<ClockData>),
-        (status = 401, description = "`invalid_token`", body = ErrorReply),
-        (status = 400, description = "`malformed_request`: the body broke off", body = ErrorReply),
-        (status = 408, description = "`request_timeout`: the body did not arrive", body = ErrorReply),
-        (status = 413, description = "`payload_too_large`: more than 64 KiB", body = ErrorReply),
-        (status = 415, description = "`unsupported_media_type`", body = ErrorReply),
-        (status = 422, description = "`invalid_body`; `details` names each field", body = ErrorReply),
-        (status = 429, description = "`rate_limited`", body = ErrorReply),
-        (status = 503, description = "`storage_unavailable`: repeat the same call", body = ErrorReply),
     )
 )]
 pub(super) async fn advance(

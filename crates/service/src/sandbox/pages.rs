@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::get;
@@ -17,7 +17,7 @@ use crate::domain::{
     Reason, Status, Word,
 };
 use crate::http::{
-    ApiError, Exchange, Pairs, is_foreign, json, money, page_response, protect, read_form,
+    ApiError, Exchange, Pairs, Path, is_foreign, json, money, page_response, protect, read_form,
 };
 use crate::orders;
 use crate::rails::{Simulator, payment_id};
@@ -188,13 +188,7 @@ async fn settle(
     word: Word,
     request_id: &str,
 ) -> Result<(), ApiError> {
-    let notice = Notice {
-        rail: Simulator::NAME.to_owned(),
-        rail_payment_id: payment_id(&attempt.id),
-        about: About::Attempt(attempt.id.clone()),
-        word,
-        raw: b"by hand".to_vec(),
-    };
+    let notice = Notice::of(attempt, payment_id(&attempt.id), word, "by hand");
     orders::settle(app, notice, request_id).await?;
     Ok(())
 }

@@ -38,19 +38,10 @@ pub(crate) struct SimulateRequest {
     path = "/sandbox/simulate",
     tag = "Sandbox",
     security(("bearer" = [])),
-    params(("Accept-Language" = Option<String>, Header, description = "Language of messages: pt (default), en, fr")),
     request_body = SimulateRequest,
     responses(
         (status = 200, description = "The order as it is now; its webhook is on its way", body = Envelope<OrderData>),
-        (status = 400, description = "`malformed_request`: the body broke off", body = ErrorReply),
-        (status = 401, description = "`invalid_token`", body = ErrorReply),
         (status = 404, description = "`order_not_found`, `application_not_found`; `not_found` in production", body = ErrorReply),
-        (status = 408, description = "`request_timeout`: the body did not arrive", body = ErrorReply),
-        (status = 413, description = "`payload_too_large`: more than 64 KiB", body = ErrorReply),
-        (status = 415, description = "`unsupported_media_type`", body = ErrorReply),
-        (status = 422, description = "`invalid_body`; `details` names each field", body = ErrorReply),
-        (status = 429, description = "`rate_limited`", body = ErrorReply),
-        (status = 503, description = "`storage_unavailable`: repeat the same call", body = ErrorReply),
     )
 )]
 pub(super) async fn simulate(

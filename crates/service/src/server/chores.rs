@@ -15,7 +15,7 @@ use crate::{audit, console, orders};
 /// How often this node looks whether partners or applications changed; tokens of a disabled
 /// partner die within this.
 const DIRECTORY_PERIOD: Duration = Duration::from_secs(1);
-/// How often the clock is looked at when nothing is known to be due sooner.
+/// How often the clock is looked at.
 const CLOCK_PERIOD: Duration = Duration::from_millis(500);
 /// How often the clock is compared with the database's.
 const COMPARE_PERIOD: Duration = Duration::from_secs(60);
@@ -39,7 +39,7 @@ pub(super) fn begin(app: &App) -> JoinSet<()> {
     chores.spawn(compare_clocks(app.clone()));
     chores.spawn(keep_log(app.clone()));
     chores.spawn(console::keep_figures(app.clone()));
-    for rail in app.rails.all() {
+    for rail in app.rails.all().iter().filter(|rail| rail.connector().is_some()) {
         chores.spawn(ask_rail(app.clone(), Arc::clone(rail)));
     }
     chores
@@ -167,21 +167,20 @@ fn tell_off(off: SignedDuration, is_off: bool) {
 async fn ask_rail(app: App, rail: Arc<Rail>) {
     let mut asked = 0_u32;
     let mut was_up = true;
+    let Some(rail) = rail.connector() else { return };
     loop {
-        if let Rail::Connector(connector) = &*rail {
-            let up = app.metrics.rail_up(rail.name());
-            let answered = connector.refresh().await;
-            let is_up = answered.is_ok();
-            up.set(if is_up { 1.0 } else { 0.0 });
-            match answered {
-                Err(fault) if was_up => {
-                    tracing::warn!(rail = rail.name(), %fault, "a rail does not say what it can do");
-                }
-                Ok(()) if !was_up => tracing::info!(rail = rail.name(), "a rail answers again"),
-                Ok(()) | Err(_) => {}
+        let up = app.metrics.rail_up(rail.name());
+        let answered = rail.refresh().await;
+        let is_up = answered.is_ok();
+        up.set(if is_up { 1.0 } else { 0.0 });
+        match answered {
+            Err(fault) if was_up => {
+                tracing::warn!(rail = rail.name(), %fault, "a rail does not say what it can do");
             }
-            was_up = is_up;
+            Ok(()) if !was_up => tracing::info!(rail = rail.name(), "a rail answers again"),
+            Ok(()) | Err(_) => {}
         }
+        was_up = is_up;
         if rail.capabilities().is_some_and(|can| can.has_queue)
             && let Err(fault) = app.store.open_queue(rail.name(), app.clock.now()).await
         {

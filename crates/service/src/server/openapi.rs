@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 use utoipa::openapi::header::{Header, HeaderBuilder};
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::request_body::RequestBody;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{
-    Content, ObjectBuilder, OpenApi as Document, PathsBuilder, Ref, RefOr, ResponseBuilder, Schema,
-    Type,
+    Content, ObjectBuilder, OpenApi as Document, PathsBuilder, Ref, RefOr, Required,
+    ResponseBuilder, Schema, Type,
 };
 use utoipa::{Modify, OpenApi};
 
@@ -59,6 +60,7 @@ struct Webhooks;
     tag = "Webhooks",
     params(
         ("x-svc-content-token" = String, Header, description = "64 lower-case hex digits: HMAC-SHA256 of the raw body, keyed with your webhook secret"),
+        ("x-svc-delivery-attempt" = i64, Header, description = "1 for the first attempt"),
         ("webhook-id" = String, Header, description = "Stable across attempts (Standard Webhooks)"),
         ("webhook-timestamp" = String, Header, description = "Seconds since 1970 (Standard Webhooks)"),
         ("webhook-signature" = String, Header, description = "v1 signatures (Standard Webhooks)"),
@@ -109,14 +111,22 @@ impl Modify for OfEveryCall {
     }
 }
 
+/// What its handler says of a status stands.
 fn complete(call: &mut Operation) {
-    let error = Content::new(Some(Ref::from_schema_name("ErrorReply")));
-    let other = ResponseBuilder::new()
-        .description("Any other `error` of the list")
-        .content("application/json", error)
-        .build();
+    let language = ParameterBuilder::new()
+        .name("Accept-Language")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some("Language of messages: pt (default), en, fr"))
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String)));
+    let usual = answers_of_its_kind(call);
+    call.parameters.get_or_insert_default().push(language.build().into());
     let answers = &mut call.responses.responses;
-    answers.insert("default".into(), other.into());
+    for (status, what) in usual {
+        let error = Content::new(Some(Ref::from_schema_name("ErrorReply")));
+        let answer = ResponseBuilder::new().description(what).content("application/json", error);
+        answers.entry(status.into()).or_insert_with(|| answer.build().into());
+    }
     for (status, answer) in answers {
         let RefOr::T(answer) = answer else { continue };
         let mut told = |name: &str, what: &str| {
@@ -127,6 +137,35 @@ fn complete(call: &mut Operation) {
             told("Retry-After", "Seconds to wait");
         }
     }
+}
+
+/// What calls of its kind answer.
+fn answers_of_its_kind(call: &Operation) -> Vec<(&'static str, &'static str)> {
+    let mut answers = vec![
+        ("401", "`invalid_token`"),
+        ("429", "`rate_limited`"),
+        ("503", "`storage_unavailable`: repeat the same call"),
+        ("default", "Any other `error` of the list"),
+    ];
+    if let Some(body) = &call.request_body {
+        let is_json = |body: &RequestBody| body.content.contains_key("application/json");
+        answers.extend([
+            ("400", "`malformed_request`: the body broke off"),
+            ("408", "`request_timeout`: the body did not arrive"),
+            ("413", "`payload_too_large`: more than 64 KiB"),
+            ("415", "`unsupported_media_type`"),
+        ]);
+        if matches!(body, RefOr::T(body) if is_json(body)) {
+            answers.push(("422", "`invalid_body`; `details` names each field"));
+        }
+    }
+    let in_query =
+        |given: &_| matches!(given, RefOr::T(Parameter { parameter_in: ParameterIn::Query, .. }));
+    if call.parameters.iter().flatten().any(in_query) {
+        answers.push(("414", "`uri_too_long`"));
+        answers.push(("422", "`invalid_query`; `details` names each parameter"));
+    }
+    answers
 }
 
 fn header(what: &str) -> Header {
@@ -143,6 +182,7 @@ fn close_lists(document: &mut Document) {
         ("ErrorReply", "error", &errors[..]),
         ("OrderData", "paymentStatus", &statuses),
         ("WebhookData", "paymentStatus", &statuses),
+        ("TokenRequest", "grant_type", &["client_credentials"]),
         ("WebhookEvent", "event", &["payment"]),
         ("DeliveryData", "state", &states),
     ] {
@@ -217,6 +257,16 @@ mod tests {
         let answers = &value["paths"]["/svcpartner/createPaymentOrder"]["post"]["responses"];
         assert!(answers["429"]["headers"]["Retry-After"].is_object(), "{answers}");
         assert!(answers["default"]["headers"]["X-Request-Id"].is_object(), "{answers}");
+        let told = |path: &str, call: &str, status: &str| {
+            let answer = &value["paths"][path][call]["responses"][status];
+            answer["description"].as_str().unwrap_or_default().to_owned()
+        };
+        let token = |status| told("/token", "post", status);
+        assert!(token("401").contains("invalid_client"), "what a handler says stands");
+        assert!(token("413").contains("8 KiB") && token("422").is_empty());
+        let feed = |status| told("/svcpartner/events", "get", status);
+        assert!(feed("401").contains("invalid_token") && feed("422").contains("invalid_query"));
+        assert!(feed("415").is_empty(), "it has no body");
     }
 
     #[test]

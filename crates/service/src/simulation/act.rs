@@ -98,15 +98,9 @@ async fn decline(app: &App, order: &Order, payer: &Author) -> Result<(), StoreEr
     Ok(())
 }
 
-/// What the rail of an attempt would say. Should the simulator say it too, it is the same news.
+/// Should the simulator say it too, it is the same news.
 fn answer_to(attempt: &PaymentAttempt, word: Word) -> Notice {
-    Notice {
-        rail: attempt.rail.clone(),
-        rail_payment_id: payment_id(&attempt.id),
-        about: About::Attempt(attempt.id.clone()),
-        word,
-        raw: b"simulate".to_vec(),
-    }
+    Notice::of(attempt, payment_id(&attempt.id), word, "simulate")
 }
 
 fn direct_payment(app: &App, order: ReferenceNumber, word: Word) -> Notice {

@@ -210,13 +210,14 @@ impl Store {
             stretch.truncate(STRETCH);
             let is_last = stretch.len() < STRETCH;
             for row in stretch {
-                end = key(&row);
-                if !wanted(&row) {
-                    continue;
-                }
-                rows.push(row);
-                if rows.len() == limit {
+                let is_wanted = wanted(&row);
+                // Only what is known to be there is worth another page.
+                if is_wanted && rows.len() == limit {
                     return Ok(Page { rows, next: Some(end) });
+                }
+                end = key(&row);
+                if is_wanted {
+                    rows.push(row);
                 }
             }
             if is_last {

@@ -81,7 +81,7 @@ impl InvitationKind {
 pub struct NewSession {
     pub token_hash: Vec<u8>,
     pub person: i64,
-    pub at: Timestamp,
+    pub opened_at: Timestamp,
     pub expires_at: Timestamp,
 }
 
@@ -175,12 +175,13 @@ impl Store {
     }
 
     /// The link is used up, and every older session of this person ends; `false` if it was used
-    /// already.
+    /// already, or has expired by now.
     pub async fn welcome(
         &self,
         token_hash: Vec<u8>,
         person: &Person,
         password_hash: String,
+        now: Timestamp,
         at: Timestamp,
         by: &Author,
     ) -> Result<bool> {
@@ -188,7 +189,7 @@ impl Store {
                       and expires_at_ms > ?2";
         let set = "update people set password_hash = ?2 where id = ?1";
         self.transact(vec![
-            Statement::new(use_up, values![token_hash, at]),
+            Statement::new(use_up, values![token_hash, now]),
             Statement::new(set, values![person.id, password_hash]),
             end_sessions(person.id),
             audited(at, by, "person.set_password", &person.login, None, ""),
@@ -280,12 +281,18 @@ impl Store {
         self.transact_one(sql, values![person, step]).await
     }
 
-    pub async fn open_session(&self, session: NewSession, login: &str, by: &Author) -> Result<()> {
-        let NewSession { token_hash, person, at, expires_at } = session;
+    pub async fn open_session(
+        &self,
+        session: NewSession,
+        login: &str,
+        at: Timestamp,
+        by: &Author,
+    ) -> Result<()> {
+        let NewSession { token_hash, person, opened_at, expires_at } = session;
         let open = "insert into sessions (token_hash, person_id, created_at_ms, seen_at_ms,
                     expires_at_ms) values (?1, ?2, ?3, ?3, ?4)";
         self.transact(vec![
-            Statement::new(open, values![token_hash, person, at, expires_at]),
+            Statement::new(open, values![token_hash, person, opened_at, expires_at]),
             audited(at, by, "person.sign_in", login, None, ""),
         ])
         .await

@@ -24,12 +24,12 @@ pub(crate) fn signature_headers(
     let signer = |sealed: &[u8]| app.signers.signer(&app.keys, sealed);
     let current = signer(&application.webhook_secret)?;
     let previous = application.previous_webhook_secret.as_ref().filter(|old| now < old.until);
-    let mut signatures = current.sign_standard(id, now, body).unwrap_or_default();
+    let mut signatures = current.sign_standard(id.as_str(), now, body).unwrap_or_default();
     // The spec's header has room for one signature only: a second would break its length.
     let mut content_token = None;
     if let Some(old) = previous {
         let previous = signer(&old.sealed)?;
-        if let Some(signature) = previous.sign_standard(id, now, body) {
+        if let Some(signature) = previous.sign_standard(id.as_str(), now, body) {
             signatures = format!("{signatures} {signature}");
         }
         if now < old.switch_at {

@@ -11,6 +11,7 @@ use crate::support::*;
 
 on_both_engines! {
     pages_of_orders_hold_every_order_once,
+    a_full_last_page_leads_nowhere,
     pages_of_a_rare_status_hold_every_one_of_them,
     an_order_is_found_by_its_amount_however_old_it_is,
     filters_stand_in_the_address_of_every_link,
@@ -80,11 +81,33 @@ async fn pages_of_orders_hold_every_order_once(database: TestDatabase) {
         assert!(made.iter().all(|one| seen.contains(one)));
         assert!(seen.is_sorted_by(|a, b| a > b), "newest first");
     }
-    // Exactly one full page has no second.
     let day = "/console/orders?from=2027-01-01&to=2027-12-31";
     assert_eq!(walk(&world, &ana, day, orders_on).await.len(), 120);
     let none = "/console/orders?from=2030-01-01";
     assert!(walk(&world, &ana, none, orders_on).await.is_empty());
+}
+
+async fn a_full_last_page_leads_nowhere(database: TestDatabase) {
+    let world = World::start(database).await;
+    let ana = world.owner().await;
+    many_orders(&world, 100).await;
+    let paid = async |count: usize| {
+        let sql = format!(
+            "update orders set status = 'CON' where external_transaction_id in
+             (select external_transaction_id from orders where external_transaction_id like 'loja-many-%'
+              order by reference_number limit {count})"
+        );
+        world.service.sql(&sql).await;
+        world.get(&ana, "/console/orders?status=CON").await
+    };
+    // One of the world's own orders is paid.
+    let full = paid(49).await;
+    assert_eq!((orders_on(&full).len(), next_page(&full)), (50, None));
+    let fuller = paid(50).await;
+    let rest = next_page(&fuller).expect("there is one more");
+    assert_eq!(orders_on(&fuller).len(), 50);
+    let last = world.get(&ana, &rest).await;
+    assert_eq!((orders_on(&last).len(), next_page(&last)), (1, None));
 }
 
 async fn pages_of_a_rare_status_hold_every_one_of_them(database: TestDatabase) {
