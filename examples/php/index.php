@@ -23,6 +23,7 @@ foreach (['SVC_BASE_URL', 'SVC_PUBLISHABLE_KEY', 'SVC_CLIENT_ID', 'SVC_CLIENT_SE
 }
 const BODY_BYTES_MAX = 65536;
 const PRICES = ['livro-receitas' => 15000, 'cafe-amboim' => 6500];
+const ITEMS_MAX = 50;
 const QUANTITY_MAX = 100;
 $application = preg_replace('/^pk_(test|live)_/', '', getenv('SVC_PUBLISHABLE_KEY'));
 // Not by the Host header, which is the caller's.
@@ -36,6 +37,7 @@ function open(): PDO
     return $db;
 }
 
+// A refusal of the service is thrown with its code; after any other fault it may have done what was asked.
 function call(string $path, array $headers, ?string $body): array
 {
     $http = ['header' => $headers, 'timeout' => 12, 'ignore_errors' => true];
@@ -45,12 +47,13 @@ function call(string $path, array $headers, ?string $body): array
     $text = file_get_contents(rtrim(getenv('SVC_BASE_URL'), '/') . $path, false, stream_context_create(['http' => $http]));
     $told = json_decode($text ?: '', true);
     if (!is_array($told) || ($told['code'] ?? 200) !== 200) {
-        throw new RuntimeException($told['message'] ?? 'the service is away');
+        throw new RuntimeException("$path: " . ($told['message'] ?? 'no answer'), $told['code'] ?? 0);
     }
     return $told;
 }
 
-// A real shop keeps the token until a minute before it expires.
+// Fetched for each call: PHP forgets everything between two requests, and a token does not belong in a file. A real
+// shop keeps it until a minute before it expires, in memory that only its own requests can read, such as APCu.
 function token(): string
 {
     $basic = base64_encode(getenv('SVC_CLIENT_ID') . ':' . getenv('SVC_CLIENT_SECRET'));
@@ -70,7 +73,7 @@ function apply(PDO $db, array $data): void
 {
     ['externalTransactionId' => $id, 'paymentStatus' => $status, 'amount' => $amount] = $data;
     if (!in_array($status, ['PEN', 'CON', 'CAN'], true) || read($db, $id) === null) {
-        error_log("$id: $status is nothing to us");
+        error_log("$id: " . json_encode($status) . ' is nothing to us');
         return;
     }
     if ($status === 'PEN') {
@@ -82,7 +85,7 @@ function apply(PDO $db, array $data): void
     $moved->execute([$status, $id]);
     $order = $moved->fetch(PDO::FETCH_NUM);
     $moved->closeCursor();
-    $reference = $data['referenceNumber'] ?? '';
+    $reference = $data['referenceNumber'];
     if ($order && ((int) $order[0] !== $amount || ($order[1] ?? $reference) !== $reference)) {
         // Nothing is sent: a person looks first.
         error_log("$id: $amount Kz, $reference reported, $order[0] Kz, $order[1] expected");
@@ -96,7 +99,8 @@ function createOrder(PDO $db, string $body, string $application, string $shop): 
 {
     $items = json_decode($body, true)['items'] ?? null;
     $amount = 0;
-    foreach (is_array($items) ? $items : [] as $item) {
+    $isCart = is_array($items) && array_is_list($items) && count($items) <= ITEMS_MAX;
+    foreach ($isCart ? $items : [] as $item) {
         [$id, $quantity] = [$item['id'] ?? null, $item['quantity'] ?? null];
         $isSold = is_string($id) && isset(PRICES[$id]);
         if (!$isSold || !is_int($quantity) || $quantity < 1 || $quantity > QUANTITY_MAX) {
@@ -107,7 +111,8 @@ function createOrder(PDO $db, string $body, string $application, string $shop): 
         $amount += PRICES[$id] * $quantity;
     }
     if ($amount === 0) {
-        return [422, ['message' => 'items is a list of { id, quantity }; a quantity is 1 to ' . QUANTITY_MAX]];
+        $told = 'items is a list of 1 to %d { id, quantity }; a quantity is 1 to %d';
+        return [422, ['message' => sprintf($told, ITEMS_MAX, QUANTITY_MAX)]];
     }
     $bytes = random_bytes(16);
     // Version 4, variant 1.
@@ -117,7 +122,7 @@ function createOrder(PDO $db, string $body, string $application, string $shop): 
     $id = "order_$uuid";
     $db->prepare("insert into orders values (?, 'PEN', ?, null)")->execute([$id, $amount]);
     $urls = ['returnUrl' => "$shop/success", 'cancelUrl' => "$shop/cancelled", 'webhookUrl' => "$shop/api/svc/webhook"];
-    $data = service('/svcpartner/createPaymentOrder', [
+    $asked = [
         'externalTransactionId' => $id,
         'clientId' => 'guest',
         'applicationUUID' => $application,
@@ -125,10 +130,23 @@ function createOrder(PDO $db, string $body, string $application, string $shop): 
         'amount' => $amount,
         'quantity' => 1,
         'additionalInfo' => json_encode($urls),
-    ]);
+    ];
+    try {
+        $reference = service('/svcpartner/createPaymentOrder', $asked)['referenceNumber'];
+    } catch (Throwable $fault) {
+        error_log("$id: " . $fault->getMessage());
+        $code = $fault->getCode();
+        if ($code < 400 || $code >= 500 || $code === 408 || $code === 429) {
+            return [502, ['message' => 'the payment service cannot be reached; try again']];
+        }
+        // Only now is it sure that nobody can pay it: give the stock back.
+        $db->prepare("update orders set status = 'CAN' where external_transaction_id = ? and status = 'PEN'")
+            ->execute([$id]);
+        return [502, ['message' => 'the payment service does not take this order; the log says why']];
+    }
     $db->prepare('update orders set reference_number = ? where external_transaction_id = ?')
-        ->execute([$data['referenceNumber'], $id]);
-    return [200, ['referenceNumber' => $data['referenceNumber'], 'externalTransactionId' => $id]];
+        ->execute([$reference, $id]);
+    return [200, ['referenceNumber' => $reference, 'externalTransactionId' => $id]];
 }
 
 function webhook(string $body, array $secrets): array
@@ -144,7 +162,9 @@ function webhook(string $body, array $secrets): array
     $event = $told['event'] ?? null;
     $data = $told['data'] ?? null;
     $text = fn (string $key): bool => is_string($data[$key] ?? null);
-    $whole = $text('externalTransactionId') && $text('paymentStatus') && is_int($data['amount'] ?? null);
+    $whole = $text('externalTransactionId') && $text('referenceNumber') && is_int($data['amount'] ?? null)
+        // The status may be anything: one we do not know changes nothing.
+        && array_key_exists('paymentStatus', $data);
     if (!is_string($event) || ($event === 'payment' && !$whole)) {
         return [422, []];
     }
@@ -172,7 +192,14 @@ function status(PDO $db, string $id, string $application): array
     }
     if ($order['status'] === 'PEN' && $order['referenceNumber']) {
         $query = http_build_query(['externalTransactionId' => $id, 'applicationUUID' => $application]);
-        apply($db, service("/svcpartner/paymentByExternalTransaction?$query"));
+        try {
+            $told = service("/svcpartner/paymentByExternalTransaction?$query");
+        } catch (Throwable $fault) {
+            // What the service cannot tell now, it tells by its webhook.
+            error_log("$id: " . $fault->getMessage());
+            return [200, $order];
+        }
+        apply($db, $told);
     }
     return [200, read($db, $id)];
 }
@@ -191,8 +218,9 @@ try {
         strlen($body) > BODY_BYTES_MAX => [413, []],
         $asked === 'POST /api/svc/create-order' => createOrder(open(), $body, $application, $shop),
         $asked === 'POST /api/svc/webhook' => webhook($body, $secrets),
+        $path === '/api/svc/webhook' => [405, []],
         preg_match('#^GET /api/svc/order/([^/]+)/status$#', $asked, $id) === 1 =>
-            status(open(), urldecode($id[1]), $application),
+            status(open(), rawurldecode($id[1]), $application),
         default => [404, []],
     };
 } catch (Throwable $fault) {
@@ -201,5 +229,8 @@ try {
     [$code, $reply] = [503, ['message' => 'not possible at the moment; try again']];
 }
 http_response_code($code);
+if ($code === 405) {
+    header('Allow: POST');
+}
 header('Content-Type: application/json');
 echo json_encode((object) $reply);

@@ -36,6 +36,7 @@ BODY_BYTES_MAX = 65536
 
 # Where payers begin, and where they come back to.
 PAGES = ["/", "/success", "/pending", "/cancelled"]
+ITEMS_MAX = 50
 QUANTITY_MAX = 100
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../page.html")) as file:
     PAGE = file.read()
@@ -52,12 +53,18 @@ db.execute(
 token = {"value": "", "until": 0.0}
 
 
-def message(refused):
-    """What the service says about it."""
+def is_refusal(fault):
+    """Whether the service has said no. After anything else it may have done what was asked."""
+    code = getattr(fault, "code", 0)
+    return 400 <= code < 500 and code not in (408, 429)
+
+
+def why(fault):
+    """What the service says about it, if it says anything."""
     try:
-        return json.load(refused)["message"]
-    except (ValueError, KeyError, TypeError):
-        return str(refused)
+        return f"{fault.url}: {json.load(fault)['message']}"
+    except Exception:
+        return str(fault)
 
 
 def access_token():
@@ -68,11 +75,8 @@ def access_token():
     form = urllib.parse.urlencode({"grant_type": "client_credentials", "validity_period": 3600})
     request = urllib.request.Request(f"{BASE_URL}/token", form.encode())
     request.add_header("authorization", "Basic " + b64encode(pair.encode()).decode())
-    try:
-        with urllib.request.urlopen(request, timeout=12) as answer:
-            told = json.load(answer)
-    except urllib.error.HTTPError as refused:
-        raise RuntimeError(f"no token: {message(refused)}") from refused
+    with urllib.request.urlopen(request, timeout=12) as answer:
+        told = json.load(answer)
     token["value"] = told["access_token"]
     token["until"] = time.monotonic() + told.get("expires_in", 3600) - 60
     return token["value"]
@@ -88,7 +92,7 @@ def service(path, body=None, again=True):
             return json.load(answer)["data"]
     except urllib.error.HTTPError as refused:
         if refused.code != 401 or not again:
-            raise RuntimeError(message(refused)) from refused
+            raise
         token["until"] = 0.0
         return service(path, body, again=False)
 
@@ -97,7 +101,7 @@ def apply(data):
     """Only a pending order moves, only to its end, and so only once."""
     order, status = data["externalTransactionId"], data["paymentStatus"]
     if status not in ("PEN", "CON", "CAN") or read(order) is None:
-        print(f"{order}: {status} is nothing to us", flush=True)
+        print(f"{order}: {status!r} is nothing to us", flush=True)
         return
     if status == "PEN":
         return
@@ -109,7 +113,7 @@ def apply(data):
         ).fetchone()
         if moved is None:
             return
-        reported = (data["amount"], data.get("referenceNumber"))
+        reported = (data["amount"], data["referenceNumber"])
         expected = (moved[0], moved[1] or reported[1])
         if reported != expected:
             # Nothing is sent: a person looks first.
@@ -118,15 +122,25 @@ def apply(data):
         # Here, in the same transaction: queue the fulfilment (CON), or give the stock back (CAN).
 
 
+def total(items):
+    """Ours; whatever the page says about it is not read."""
+    if type(items) is not list or not 1 <= len(items) <= ITEMS_MAX:
+        raise ValueError("items")
+    for item in items:
+        # Before it is multiplied: a text times a price is that many texts.
+        if type(item["quantity"]) is not int or not 1 <= item["quantity"] <= QUANTITY_MAX:
+            raise ValueError("quantity")
+    return sum(PRICES[item["id"]] * item["quantity"] for item in items)
+
+
 def create_order(body):
     try:
-        items = json.loads(body)["items"]
-        # The total is ours; whatever the page says about it is not read.
-        amount = sum(PRICES[item["id"]] * item["quantity"] for item in items)
-        assert items and all(type(item["quantity"]) is int for item in items)
-        assert all(1 <= item["quantity"] <= QUANTITY_MAX for item in items)
-    except (ValueError, KeyError, TypeError, AssertionError):
-        told = f"items is a list of {{ id, quantity }}; a quantity is 1 to {QUANTITY_MAX}"
+        amount = total(json.loads(body)["items"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        told = (
+            f"items is a list of 1 to {ITEMS_MAX} {{ id, quantity }};"
+            f" a quantity is 1 to {QUANTITY_MAX}"
+        )
         return 422, {"message": told}
     order = f"order_{uuid.uuid4()}"
     with lock, db:
@@ -136,24 +150,35 @@ def create_order(body):
         "cancelUrl": f"{SHOP}/cancelled",
         "webhookUrl": f"{SHOP}/api/svc/webhook",
     }
-    data = service(
-        "/svcpartner/createPaymentOrder",
-        {
-            "externalTransactionId": order,
-            "clientId": "guest",
-            "applicationUUID": APPLICATION,
-            "name": "Compra",
-            "amount": amount,
-            "quantity": 1,
-            "additionalInfo": json.dumps(urls),
-        },
-    )
+    asked = {
+        "externalTransactionId": order,
+        "clientId": "guest",
+        "applicationUUID": APPLICATION,
+        "name": "Compra",
+        "amount": amount,
+        "quantity": 1,
+        "additionalInfo": json.dumps(urls),
+    }
+    try:
+        reference = service("/svcpartner/createPaymentOrder", asked)["referenceNumber"]
+    except Exception as fault:
+        print(f"{order}: {why(fault)}", flush=True)
+        if not is_refusal(fault):
+            return 502, {"message": "the payment service cannot be reached; try again"}
+        # Only now is it sure that nobody can pay it: give the stock back.
+        with lock, db:
+            db.execute(
+                "update orders set status = 'CAN'"
+                " where external_transaction_id = ? and status = 'PEN'",
+                (order,),
+            )
+        return 502, {"message": "the payment service does not take this order; the log says why"}
     with lock, db:
         db.execute(
             "update orders set reference_number = ? where external_transaction_id = ?",
-            (data["referenceNumber"], order),
+            (reference, order),
         )
-    return 200, {"referenceNumber": data["referenceNumber"], "externalTransactionId": order}
+    return 200, {"referenceNumber": reference, "externalTransactionId": order}
 
 
 def webhook(body, given):
@@ -169,12 +194,16 @@ def webhook(body, given):
     try:
         told = json.loads(body)
         event, data = told["event"], told.get("data")
-        whole = {"externalTransactionId": str, "paymentStatus": str, "amount": int}
+        whole = {"externalTransactionId": str, "referenceNumber": str, "amount": int}
         if type(event) is not str:
             raise TypeError("event")
-        if event == "payment" and any(type(data[key]) is not kind for key, kind in whole.items()):
-            raise TypeError("data")
-    except (ValueError, KeyError, TypeError, AttributeError):
+        if event == "payment":
+            # The status may be anything: one we do not know changes nothing.
+            if "paymentStatus" not in data:
+                raise KeyError("paymentStatus")
+            if any(type(data[key]) is not kind for key, kind in whole.items()):
+                raise TypeError("data")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return 422, {}
     if event == "payment":
         apply(data)
@@ -200,7 +229,12 @@ def status(order):
         query = urllib.parse.urlencode(
             {"externalTransactionId": order, "applicationUUID": APPLICATION}
         )
-        apply(service(f"/svcpartner/paymentByExternalTransaction?{query}"))
+        try:
+            told = service(f"/svcpartner/paymentByExternalTransaction?{query}")
+        except Exception as fault:  # what the service cannot tell now, it tells by its webhook
+            print(f"{order}: {why(fault)}", flush=True)
+            return 200, found
+        apply(told)
     return (200, read(order)) if found else (404, {"message": "there is no such order"})
 
 
@@ -214,36 +248,41 @@ class Handler(BaseHTTPRequestHandler):
     def answer(self, work):
         try:
             code, reply = work()
-        except Exception as fault:  # the service is away; say so and go on
+        except Exception as fault:  # whatever it was, it is not done: a webhook comes again
             print(fault, flush=True)
-            code, reply = 502, {"message": "the payment service is away; try again"}
+            code, reply = 503, {"message": "not possible at the moment; try again"}
         is_page = reply is PAGE
         body = (PAGE if is_page else json.dumps(reply)).encode()
         self.send_response(code)
         self.send_header("content-type", "text/html" if is_page else "application/json")
         self.send_header("content-length", str(len(body)))
+        if code == 405:
+            self.send_header("allow", "POST")
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
-    def do_POST(self):
+    def route(self):
         length = self.headers.get("content-length", "0")
         length = int(length) if length.isdecimal() else BODY_BYTES_MAX + 1
         if length > BODY_BYTES_MAX:
             return self.answer(lambda: (413, {}))
         body = self.rfile.read(length)
-        if self.path == "/api/svc/create-order":
-            return self.answer(lambda: create_order(body))
-        if self.path == "/api/svc/webhook":
+        method, path = self.command, self.path.split("?")[0]
+        asked = re.fullmatch(r"/api/svc/order/([^/]+)/status", path)
+        if path == "/api/svc/webhook" and method != "POST":
+            return self.answer(lambda: (405, {}))
+        if path == "/api/svc/webhook":
             return self.answer(lambda: webhook(body, self.headers.get("x-svc-content-token")))
-        return self.answer(lambda: (404, {}))
-
-    def do_GET(self):
-        asked = re.fullmatch(r"/api/svc/order/([^/]+)/status", self.path)
-        if asked:
+        if method == "POST" and path == "/api/svc/create-order":
+            return self.answer(lambda: create_order(body))
+        if method == "GET" and asked:
             return self.answer(lambda: status(urllib.parse.unquote(asked[1])))
-        if self.path.split("?")[0] in PAGES:
+        if method == "GET" and path in PAGES:
             return self.answer(lambda: (200, PAGE))
         return self.answer(lambda: (404, {}))
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = route
 
     def log_message(self, *_):
         pass

@@ -57,10 +57,14 @@ struct Ready<'a> {
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    std::fs::create_dir_all(&args.data)
-        .with_context(|| format!("cannot make the directory {}", args.data.display()))?;
+    std::fs::create_dir_all(&args.data).with_context(|| {
+        format!("cannot make the folder {}; --data names another", args.data.display())
+    })?;
     let database = Database::Sqlite(args.data.join("svc.db"));
-    let _lock = database.lock_for_service()?;
+    let _lock = database.lock_for_service().with_context(|| {
+        let other = "a second demo needs a --data and a --listen of its own";
+        format!("no demo can begin in {}; {other}", args.data.display())
+    })?;
     let checkout_polls_per_second = args.checkout_polls_per_second;
     let config = Config {
         private_webhook_targets: true,
@@ -83,6 +87,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
             args.data.display()
         ));
     }
+    let variables = variables(&base_url, &credentials, previous);
+    let file = keep_variables(&args.data, &variables)?;
     if args.json {
         output::json(&Ready {
             base_url: &base_url,
@@ -94,7 +100,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         });
     } else {
         let urls = [&*base_url, &shop_url, &console_url];
-        output::line(summary(urls, &credentials, previous, &look(&args.data)?));
+        output::line(summary(urls, &credentials, &variables, &file));
     }
     let (close, closed) = tokio::sync::oneshot::channel::<()>();
     let shop = tokio::spawn(shop.run(async {
@@ -123,7 +129,12 @@ async fn open_shop(shop: Shop, args: &Args) -> anyhow::Result<svc_merchant::Serv
     let usual = SocketAddr::from(([127, 0, 0, 1], if args.listen.port() == 0 { 0 } else { 3000 }));
     match merchant::bind(shop.clone(), usual).await {
         Ok(server) => Ok(server),
-        Err(_) => merchant::bind(shop, ([127, 0, 0, 1], 0).into()).await,
+        Err(_) => {
+            output::note(format_args!(
+                "{usual} is taken: the shop opens elsewhere; --shop-listen chooses where."
+            ));
+            merchant::bind(shop, ([127, 0, 0, 1], 0).into()).await
+        }
     }
 }
 
@@ -149,7 +160,7 @@ fn shop(
     })?)
 }
 
-/// What the demo wrote down when it made its partner; only this file holds the secrets.
+/// What the demo wrote down when it made its partner.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     credentials: Credentials,
@@ -222,25 +233,57 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     std::io::Write::write_all(&mut options.open(path)?, text.as_bytes())
 }
 
-/// Shows the demo's webhooks from whatever directory it is pasted in.
-fn look(data: &Path) -> std::io::Result<String> {
+/// What a merchant's backend and the commands of this program read.
+fn variables(
+    base_url: &str,
+    credentials: &Credentials,
+    previous: Option<&str>,
+) -> Vec<(&'static str, String)> {
+    let mut variables = vec![
+        ("SVC_BASE_URL", base_url.to_owned()),
+        ("SVC_SDK_URL", base_url.to_owned()),
+        ("SVC_PUBLISHABLE_KEY", credentials.publishable_key.clone()),
+        ("SVC_CLIENT_ID", credentials.client_id.clone()),
+        ("SVC_CLIENT_SECRET", credentials.client_secret.clone()),
+        ("SVC_WEBHOOK_SECRET", credentials.webhook_secret.clone()),
+    ];
+    variables.extend(previous.map(|secret| ("SVC_WEBHOOK_SECRET_PREVIOUS", secret.to_owned())));
+    variables
+}
+
+/// For a shell to read, from whatever folder: the variables, and with them `svc` finds itself and the demo's
+/// database.
+fn keep_variables(data: &Path, variables: &[(&str, String)]) -> anyhow::Result<String> {
     let (program, data) = (std::env::current_exe()?, std::path::absolute(data)?);
+    let mut text = String::new();
+    for (name, value) in variables {
+        text += &format!("export {name}={}\n", quoted(value));
+    }
     let database = format!("sqlite:{}", data.join("svc.db").display());
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
-    let program = quoted(&program.display().to_string());
-    Ok(format!("{program} webhook list --database {}", quoted(&database)))
+    text += &format!("export SVC_SERVER_DATABASE={}\n", quoted(&database));
+    if let Some(folder) = program.parent() {
+        text += &format!("export PATH={}:\"$PATH\"\n", quoted(&folder.display().to_string()));
+    }
+    let path = data.join("env");
+    write_private(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(quoted(&path.display().to_string()))
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 fn summary(
     [base_url, shop_url, console_url]: [&str; 3],
     credentials: &Credentials,
-    previous: Option<&str>,
-    look: &str,
+    variables: &[(&str, String)],
+    file: &str,
 ) -> String {
-    let previous = previous
-        .map_or(String::new(), |secret| format!("\n  SVC_WEBHOOK_SECRET_PREVIOUS={secret}"));
-    let Credentials { client_id, client_secret, publishable_key, application_uuid, webhook_secret } =
+    let Credentials { client_id, client_secret, publishable_key, application_uuid, .. } =
         credentials;
+    let variables: Vec<_> =
+        variables.iter().map(|(name, value)| format!("  {name}={value}")).collect();
+    let variables = variables.join("\n");
     let title = output::bold("The sandbox is ready.");
     let walk = output::bold("Paste this in another terminal:");
     format!(
@@ -252,14 +295,12 @@ fn summary(
   Phone numbers:  900000000 pays, 900002001 has no money, 900003000 refuses; more in docs/sandbox.md
   Reference:      pay it at {base_url}/sandbox/atm
 
-  SVC_BASE_URL={base_url}
-  SVC_SDK_URL={base_url}
-  SVC_PUBLISHABLE_KEY={publishable_key}
-  SVC_CLIENT_ID={client_id}
-  SVC_CLIENT_SECRET={client_secret}
-  SVC_WEBHOOK_SECRET={webhook_secret}{previous}
+{variables}
 
 {walk}
+
+# 0. these variables, and svc, for this terminal
+. {file}
 
 # 1. a token
 TOKEN=$(curl -s -u '{client_id}:{client_secret}' \
@@ -292,9 +333,10 @@ curl -s {base_url}/sandbox/simulate \
 BODY
 echo
 
-# 6. a moment later: the webhook it caused, which the shop took
+# 6. a moment later: the webhook it caused. The shop took it, and says in the other terminal that this order was not
+#    made there
 sleep 1
-{look}
+svc webhook list
 "#
     )
 }

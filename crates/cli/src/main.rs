@@ -121,8 +121,13 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // What a seeded month is to meet is no news to whoever seeds it.
-    let default = if matches!(cli.command, Command::Seed(_)) { Level::ERROR } else { Level::INFO };
+    let default = match cli.command {
+        // What a seeded month is to meet is no news to whoever seeds it.
+        Command::Seed(_) => Level::ERROR,
+        // Nothing comes between what is printed and whoever copies it.
+        Command::Demo(_) => Level::WARN,
+        _ => Level::INFO,
+    };
     let outcome =
         log::start(default).and_then(|()| settings::refuse_unknown_variables()).and_then(|()| {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -224,6 +224,7 @@ struct RequestRow {
     call: String,
     status: u16,
     error: String,
+    details: String,
     took: String,
     body: String,
 }
@@ -277,6 +278,7 @@ fn request_row(app: &App, frame: &Frame, one: LoggedRequest) -> RequestRow {
         call: format!("{} {}", one.method, one.path),
         status: one.status,
         error: one.error.unwrap_or_default(),
+        details: one.details.unwrap_or_default(),
         took: format!("{}\u{a0}ms", frame.tenths(one.took_us / 100)),
         body: one.body,
     }

@@ -218,7 +218,11 @@ async fn story(
     let filter = EventFilter { reference_number: Some(reference.clone()), ..Default::default() };
     for event in app.store.events(filter, EVENTS_MAX).await? {
         story.push(StoryLine {
-            detail: format!("{} · {}", event.status.code(), t.event_state(event.state)),
+            detail: format!(
+                "{} · {}",
+                event.status.code(),
+                t.event_state(event.state, event.failures)
+            ),
             link: format!("/console/webhooks/{}", event.id.as_str()),
             ..line(frame, event.created_at, "event", t.story_event.to_owned())
         });

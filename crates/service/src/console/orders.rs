@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use super::access::Viewer;
 use super::frame::{Frame, Refusal, Section, respond};
 use super::links::{Link, PAGE_ROWS};
+use super::webhooks;
 use crate::app::App;
 use crate::domain::{Centimos, Status, luanda_midnight};
 use crate::http::Streaming;
@@ -45,6 +46,28 @@ struct OrdersPage {
     live_url: String,
 }
 
+impl OrdersPage {
+    /// Nothing is asked for, and nothing follows.
+    fn of(frame: Frame, rows: Vec<OrderRow>, applications: Vec<(String, String)>) -> Self {
+        Self {
+            frame,
+            rows,
+            applications,
+            application: String::new(),
+            status: String::new(),
+            amount: String::new(),
+            from: String::new(),
+            to: String::new(),
+            search: String::new(),
+            nothing_found: false,
+            next_url: String::new(),
+            first_url: String::new(),
+            csv_url: String::new(),
+            live_url: String::new(),
+        }
+    }
+}
+
 struct OrderRow {
     reference: String,
     external: String,
@@ -72,21 +95,18 @@ pub(super) async fn orders(
         .with("amount", viewer.asked("amount"))
         .with("from", viewer.asked("from"))
         .with("to", viewer.asked("to"));
+    let rows = page.rows.iter().map(|line| row(&app, &frame, line)).collect();
     let page = OrdersPage {
-        rows: page.rows.iter().map(|line| row(&app, &frame, line)).collect(),
-        applications: applications(&app, &viewer),
         application: viewer.asked("application").to_owned(),
         status: viewer.asked("status").to_owned(),
         amount: viewer.asked("amount").to_owned(),
         from: viewer.asked("from").to_owned(),
         to: viewer.asked("to").to_owned(),
-        search: String::new(),
-        nothing_found: false,
         next_url: page.next.map_or(String::new(), |next| here.clone().with("before", &next).text()),
         first_url: before.as_ref().map_or(String::new(), |_| here.text()),
         live_url: if before.is_none() { here.text() } else { String::new() },
         csv_url: here.at("/console/orders.csv").text(),
-        frame,
+        ..OrdersPage::of(frame, rows, applications(&app, &viewer))
     };
     Ok(respond(StatusCode::OK, &page, &headers))
 }
@@ -103,6 +123,11 @@ pub(super) async fn search(
     if app.store.logged_request(partner, &id).await?.is_some() {
         return Ok(Redirect::to(&format!("/console/requests/{id}")).into_response());
     }
+    match webhooks::find(&app, &viewer, &id).await {
+        Ok(_) => return Ok(Redirect::to(&format!("/console/webhooks/{id}")).into_response()),
+        Err(Refusal::NotFound) => {}
+        Err(refusal) => return Err(refusal),
+    }
     let rails: Vec<_> = app.rails.all().iter().map(|rail| rail.name().to_owned()).collect();
     let found = app.store.find_orders(&viewer.scope, &id, &rails).await?;
     if let [only] = &found[..] {
@@ -117,19 +142,8 @@ pub(super) async fn search(
     }
     let page = OrdersPage {
         nothing_found: rows.is_empty(),
-        rows,
-        applications: applications(&app, &viewer),
-        application: String::new(),
-        status: String::new(),
-        amount: String::new(),
-        from: String::new(),
-        to: String::new(),
         search: id,
-        next_url: String::new(),
-        first_url: String::new(),
-        csv_url: String::new(),
-        live_url: String::new(),
-        frame,
+        ..OrdersPage::of(frame, rows, applications(&app, &viewer))
     };
     let status = if page.nothing_found { StatusCode::NOT_FOUND } else { StatusCode::OK };
     Ok(respond(status, &page, &headers))

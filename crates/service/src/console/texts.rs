@@ -331,8 +331,10 @@ impl Texts {
         }
     }
 
-    pub(super) fn event_state(&self, state: EventState) -> &'static str {
+    /// Also by how often it failed since it was queued.
+    pub(super) fn event_state(&self, state: EventState, failures: u32) -> &'static str {
         match state {
+            EventState::Queued if failures > 0 => self.state_failing,
             EventState::Queued => self.state_queued,
             EventState::Delivered => self.state_delivered,
             EventState::Superseded => self.state_superseded,

@@ -101,17 +101,24 @@ pub(super) async fn webhooks(
 
 fn row(frame: &Frame, line: &EventLine) -> EventRow {
     let waits = line.state == EventState::Queued;
-    let failing = waits && line.failures > 0;
     EventRow {
         id: line.id.as_str().to_owned(),
         reference: line.reference_number.as_str().to_owned(),
         status: line.status.code(),
-        state: if failing { "failing" } else { line.state.as_str() },
-        state_text: if failing { frame.t.state_failing } else { frame.t.event_state(line.state) },
+        state: state_class(line.state, line.failures),
+        state_text: frame.t.event_state(line.state, line.failures),
         origin: line.origin.clone(),
         attempts: line.attempts,
         next_attempt: if waits { frame.exact_time(line.next_attempt_at) } else { String::new() },
         at: frame.exact_time(line.created_at),
+    }
+}
+
+/// How it is coloured.
+fn state_class(state: EventState, failures: u32) -> &'static str {
+    match state {
+        EventState::Queued if failures > 0 => "failing",
+        _ => state.as_str(),
     }
 }
 
@@ -213,8 +220,8 @@ pub(super) async fn webhook(
         id: event.id.as_str().to_owned(),
         reference: event.reference_number.as_str().to_owned(),
         status: event.status.code(),
-        state: event.state.as_str(),
-        state_text: frame.t.event_state(event.state),
+        state: state_class(event.state, event.failures),
+        state_text: frame.t.event_state(event.state, event.failures),
         curl: curl(&event.webhook_url, &signed, &body),
         url: event.webhook_url,
         body,
@@ -341,7 +348,7 @@ async fn replay(
 }
 
 /// Foreign and unknown look alike.
-async fn find(app: &App, viewer: &Viewer, id: &str) -> Result<EventRecord, Refusal> {
+pub(super) async fn find(app: &App, viewer: &Viewer, id: &str) -> Result<EventRecord, Refusal> {
     let id = EventId::parse(id).ok_or(Refusal::NotFound)?;
     let filter = EventFilter { id: Some(id), ..Default::default() };
     let event = app.store.events(filter, 1).await?.pop().ok_or(Refusal::NotFound)?;

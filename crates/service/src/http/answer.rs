@@ -107,6 +107,7 @@ pub(crate) async fn answer(
     };
     let error = response.extensions_mut().remove::<ApiError>();
     let word = error.as_ref().map(|error| error.table().1);
+    let why = error.as_ref().and_then(why);
     if let Some(error) = error {
         log_failure(&error, ROUTES[route], &request_id);
         response = render(&error, &response, wanted.as_ref(), &request_id, ROUTES[route]);
@@ -133,6 +134,7 @@ pub(crate) async fn answer(
             path: ROUTES[route].to_owned(),
             status,
             error: word.map(str::to_owned),
+            details: why,
             took_us: i64::try_from(took.as_micros()).unwrap_or(i64::MAX),
             body: traced.body,
         });
@@ -240,12 +242,28 @@ fn render(
 fn details(error: &ApiError) -> Vec<ErrorDetail> {
     let detail =
         |fault: &FieldFault| ErrorDetail { field: fault.field.clone(), issue: fault.issue.code() };
+    faults(error).iter().map(detail).collect()
+}
+
+fn faults(error: &ApiError) -> &[FieldFault] {
     match error {
-        ApiError::InvalidBody(faults) | ApiError::InvalidQuery(faults) => {
-            faults.iter().map(detail).collect()
-        }
-        _ => Vec::new(),
+        ApiError::InvalidBody(faults) | ApiError::InvalidQuery(faults) => faults,
+        _ => &[],
     }
+}
+
+/// For whoever looks at the call later, in the words of programs.
+fn why(error: &ApiError) -> Option<String> {
+    let fields: Vec<_> = match error {
+        ApiError::IdempotencyConflict(fields) => {
+            fields.iter().map(|field| format!("{field}: differs")).collect()
+        }
+        error => {
+            let told = |fault: &FieldFault| format!("{}: {}", fault.field, fault.issue.code());
+            faults(error).iter().map(told).collect()
+        }
+    };
+    (!fields.is_empty()).then(|| fields.join(", "))
 }
 
 /// The address that counts for limits: the peer's, or what a trusted proxy says about it.

@@ -302,19 +302,19 @@ pub(super) fn message(error: &ApiError, language: Language) -> String {
             "La requête a mis trop de temps à arriver. Renvoyez-la.",
         ],
         ApiError::PayloadTooLarge => [
-            "O corpo do pedido é grande demais.",
-            "The request body is too large.",
-            "Le corps de la requête est trop grand.",
+            "O corpo do pedido é grande demais: no máximo 64 KiB, 8 KiB para formulários.",
+            "The request body is too large: at most 64 KiB, 8 KiB for forms.",
+            "Le corps de la requête est trop grand : au plus 64 Kio, 8 Kio pour les formulaires.",
         ],
         ApiError::UriTooLong => [
-            "O endereço do pedido é longo demais.",
-            "The request address is too long.",
-            "L'adresse de la requête est trop longue.",
+            "O endereço do pedido é longo demais: no máximo 4096 bytes, com os parâmetros.",
+            "The request address is too long: at most 4096 bytes, with its parameters.",
+            "L'adresse de la requête est trop longue : au plus 4096 octets, avec ses paramètres.",
         ],
         ApiError::UnsupportedMediaType => [
-            "Content-Type não aceite: application/json em UTF-8 e sem compressão (em /token e nas páginas do sandbox, application/x-www-form-urlencoded).",
-            "Content-Type not accepted: application/json in UTF-8, uncompressed (for /token and the pages of the sandbox, application/x-www-form-urlencoded).",
-            "Content-Type refusé : application/json en UTF-8 et sans compression (pour /token et les pages du sandbox, application/x-www-form-urlencoded).",
+            "Envie Content-Type: application/json, em UTF-8 e sem compressão; a /token e às páginas do sandbox, application/x-www-form-urlencoded.",
+            "Send Content-Type: application/json, in UTF-8 and uncompressed; to /token and the pages of the sandbox, application/x-www-form-urlencoded.",
+            "Envoyez Content-Type: application/json, en UTF-8 et sans compression ; à /token et aux pages du sandbox, application/x-www-form-urlencoded.",
         ],
         ApiError::RateLimited(_) => [
             "Demasiados pedidos. Tente de novo depois do tempo indicado em Retry-After.",

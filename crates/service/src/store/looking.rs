@@ -88,7 +88,7 @@ pub struct EventLine {
     pub state: EventState,
     pub attempts: i64,
     /// Since it was queued or replayed.
-    pub failures: i64,
+    pub failures: u32,
     pub next_attempt_at: Timestamp,
     pub created_at: Timestamp,
 }
@@ -387,7 +387,7 @@ fn event_line(cells: &mut Cells) -> Result<EventLine> {
         origin: cells.text()?,
         state: EventState::read(&cells.text()?)?,
         attempts: cells.integer()?,
-        failures: cells.integer()?,
+        failures: u32::try_from(cells.integer()?).unwrap_or(u32::MAX),
         next_attempt_at: cells.time()?,
         created_at: cells.time()?,
     })

@@ -8,7 +8,6 @@ mod database;
 mod directory;
 mod exceptions;
 mod figures;
-mod files;
 mod finding;
 mod inspect;
 mod looking;

@@ -178,6 +178,8 @@ pub struct EventRecord {
     pub webhook_url: String,
     pub state: EventState,
     pub attempts: u32,
+    /// Since it was queued or replayed.
+    pub failures: u32,
     pub next_attempt_at: Timestamp,
     pub created_at: Timestamp,
 }
@@ -399,7 +401,7 @@ impl EventFilter {
 
 /// The columns of an event, in the order every `select` names them.
 pub(super) const EVENT_COLUMNS: &str = "id, application_id, reference_number, status, body, \
-     webhook_url, state, attempts, next_attempt_at_ms, created_at_ms";
+     webhook_url, state, attempts, failures, next_attempt_at_ms, created_at_ms";
 
 pub(super) struct EventRow {
     pub id: String,
@@ -410,6 +412,7 @@ pub(super) struct EventRow {
     pub webhook_url: String,
     pub state: String,
     pub attempts: i64,
+    pub failures: i64,
     pub next_attempt_at_ms: i64,
     pub created_at_ms: i64,
 }
@@ -424,6 +427,7 @@ impl EventRow {
             status: Status::from_code(&self.status).ok_or_else(corrupt)?,
             state: EventState::read(&self.state)?,
             attempts: u32::try_from(self.attempts).map_err(|_| corrupt())?,
+            failures: u32::try_from(self.failures).map_err(|_| corrupt())?,
             next_attempt_at: time(self.next_attempt_at_ms)?,
             created_at: time(self.created_at_ms)?,
             id: EventId::restore(self.id),

@@ -17,7 +17,6 @@ pub struct Person {
     pub password_hash: Option<String>,
     /// The seed of one-time codes, sealed.
     pub totp_sealed: Option<Vec<u8>>,
-    pub totp_step: i64,
     pub created_at: Timestamp,
     pub disabled_at: Option<Timestamp>,
 }
@@ -33,7 +32,7 @@ impl Person {
 }
 
 const PERSON_COLUMNS: &str = "people.id, login, partner_id, role, password_hash, totp_sealed, \
-     totp_step, people.created_at_ms, disabled_at_ms";
+     people.created_at_ms, disabled_at_ms";
 
 fn person(cells: &mut Cells) -> Result<Person> {
     Ok(Person {
@@ -46,7 +45,6 @@ fn person(cells: &mut Cells) -> Result<Person> {
         },
         password_hash: cells.maybe_text()?,
         totp_sealed: cells.maybe_bytes()?,
-        totp_step: cells.integer()?,
         created_at: cells.time()?,
         disabled_at: cells.maybe_time()?,
     })

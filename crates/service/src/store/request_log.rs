@@ -15,17 +15,20 @@ pub struct LoggedRequest {
     pub path: String,
     pub status: u16,
     pub error: Option<String>,
+    /// Which fields were wrong, and how.
+    pub details: Option<String>,
     pub took_us: i64,
     /// Without what is secret or personal.
     pub body: String,
 }
 
-const COLUMNS: &str = "request_id, at_ms, partner_id, method, path, status, error, took_us, body";
+const COLUMNS: &str =
+    "request_id, at_ms, partner_id, method, path, status, error, details, took_us, body";
 
 impl Store {
     pub async fn log_requests(&self, requests: Vec<LoggedRequest>) -> Result<()> {
         let sql = format!(
-            "insert into request_log ({COLUMNS}) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            "insert into request_log ({COLUMNS}) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
              on conflict do nothing"
         );
         let insert = |request: LoggedRequest| {
@@ -37,6 +40,7 @@ impl Store {
                 request.path,
                 i64::from(request.status),
                 request.error,
+                request.details,
                 request.took_us,
                 request.body,
             ];
@@ -118,6 +122,7 @@ fn read(cells: &mut Cells) -> Result<LoggedRequest> {
         path: cells.text()?,
         status: u16::try_from(cells.integer()?).unwrap_or_default(),
         error: cells.maybe_text()?,
+        details: cells.maybe_text()?,
         took_us: cells.integer()?,
         body: cells.text()?,
     })

@@ -34,6 +34,16 @@ impl Store {
         self.transact_one(sql, values![key, value]).await.map(drop)
     }
 
+    /// A file that is given out under this name for ever: whoever named it finds it after every upgrade, and at
+    /// every node while one is under way. What is kept stays as it is.
+    pub async fn keep_file(&self, name: &str, text: &str) -> Result<()> {
+        self.insert_setting(&format!("file {name}"), text).await
+    }
+
+    pub async fn kept_file(&self, name: &str) -> Result<Option<String>> {
+        self.setting(&format!("file {name}")).await
+    }
+
     /// How far a sandbox was moved ahead of the machine's time.
     pub async fn clock_ahead(&self) -> Result<SignedDuration> {
         let stored = self.setting(CLOCK_AHEAD).await?;

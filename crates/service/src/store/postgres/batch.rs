@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
 
-use super::Fault;
+use super::{Fault, Told};
 use crate::faults::{self, OnPurpose};
 use crate::store::{QUEUE_MAX, Result, StoreError, has_waited_too_long, waited_too_long};
 
@@ -31,7 +31,7 @@ pub(super) trait Batch: Send + Sync + 'static {
     fn run(
         db: &mut Client,
         items: &[Self::Item],
-    ) -> impl Future<Output = std::result::Result<Vec<Self::Answer>, Fault>> + Send;
+    ) -> impl Future<Output = Told<Vec<Self::Answer>>> + Send;
 }
 
 struct Call<B: Batch> {
@@ -135,7 +135,7 @@ pub(super) async fn run_until_told<B: Batch>(
     held: &mut Held,
     asked_at: Instant,
     items: &[B::Item],
-) -> std::result::Result<Vec<B::Answer>, Fault> {
+) -> Told<Vec<B::Answer>> {
     let mut tries = 1;
     loop {
         match run_once::<B>(pool, held, items).await {
@@ -154,7 +154,7 @@ async fn run_once<B: Batch>(
     pool: &Pool,
     held: &mut Held,
     items: &[B::Item],
-) -> std::result::Result<Vec<B::Answer>, Fault> {
+) -> Told<Vec<B::Answer>> {
     let mut db = match held.take().filter(|db| !db.is_closed()) {
         Some(db) => db,
         None => pool.get().await?,

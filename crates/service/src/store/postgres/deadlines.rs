@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::batch::{Batch, column};
 use super::paying::withdraw_issued;
-use super::{Fault, Postgres, many};
+use super::{Postgres, Told, many};
 use crate::domain::ReferenceNumber;
 use crate::store::Result;
 
@@ -43,7 +43,7 @@ impl Batch for Deadlines {
     type Item = Postponed;
     type Answer = ();
 
-    async fn run(db: &mut Client, orders: &[Postponed]) -> std::result::Result<Vec<()>, Fault> {
+    async fn run(db: &mut Client, orders: &[Postponed]) -> Told<Vec<()>> {
         // Rows are taken in the order of their references, as by whoever settles them; of an order that is
         // moved twice the earlier time counts. Written so that the index of all pending orders looks of
         // no use.

@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use super::batch::{Batch, column};
 use super::orders::order_row;
 use super::paying::attempt_row;
-use super::{Fault, Postgres, many};
+use super::{Postgres, Told, many};
 use crate::domain::{Dossier, ReferenceNumber};
 use crate::store::Result;
 use crate::store::paying::{ATTEMPT_COLUMNS, DOSSIER_COLUMNS, PaymentAttemptRow, dossier};
@@ -32,10 +32,7 @@ impl Batch for Dossiers {
     type Item = ReferenceNumber;
     type Answer = Result<Option<Dossier>>;
 
-    async fn run(
-        db: &mut Client,
-        references: &[ReferenceNumber],
-    ) -> std::result::Result<Vec<Self::Answer>, Fault> {
+    async fn run(db: &mut Client, references: &[ReferenceNumber]) -> Told<Vec<Self::Answer>> {
         // One statement sees one moment: an order still pending beside its accepted attempt is no state.
         let sql = format!(
             "select o.*, a.* from (

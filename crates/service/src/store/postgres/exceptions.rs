@@ -3,7 +3,7 @@
 use deadpool_postgres::GenericClient;
 
 use super::change;
-use super::{Fault, Postgres};
+use super::{Postgres, Told};
 use crate::store::{Resolved, Result};
 
 impl Postgres {
@@ -17,11 +17,7 @@ impl Postgres {
 }
 
 /// Whether it was still open.
-pub(super) async fn resolve(
-    db: &impl GenericClient,
-    id: i64,
-    resolved: &Resolved,
-) -> std::result::Result<bool, Fault> {
+pub(super) async fn resolve(db: &impl GenericClient, id: i64, resolved: &Resolved) -> Told<bool> {
     let sql = "with resolved as (
                    update exceptions
                    set resolved_at_ms = $2, resolved_by = $3, resolution = $4

@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 use super::batch::{Batch, column};
 use super::outbox::insert_events;
-use super::{Fault, Postgres, change, many, one};
+use super::{Postgres, Told, change, many, one};
 use crate::domain::{
     ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Standing,
 };
@@ -53,10 +53,7 @@ impl Batch for CreateOrders {
     type Item = NewOrder;
     type Answer = Result<Created>;
 
-    async fn run(
-        db: &mut Client,
-        orders: &[NewOrder],
-    ) -> std::result::Result<Vec<Self::Answer>, Fault> {
+    async fn run(db: &mut Client, orders: &[NewOrder]) -> Told<Vec<Self::Answer>> {
         let announced: Vec<_> = orders.iter().filter(|order| order.event.is_some()).collect();
         let added = if announced.is_empty() {
             insert_orders(&*db, orders).await?
@@ -76,10 +73,7 @@ impl Batch for CreateOrders {
 }
 
 /// How many of the orders are new.
-async fn insert_orders(
-    db: &impl GenericClient,
-    orders: &[NewOrder],
-) -> std::result::Result<u64, Fault> {
+async fn insert_orders(db: &impl GenericClient, orders: &[NewOrder]) -> Told<u64> {
     // `do nothing` without a target covers both unique keys, so no order can fail the others.
     // Rows are taken in the order of their ids, so that two nodes cannot wait for each other.
     let added = change(
@@ -112,10 +106,7 @@ async fn insert_orders(
 }
 
 /// The row that has the id now says whose insert it was: the reference is ours, or somebody's.
-async fn created(
-    db: &Client,
-    orders: &[NewOrder],
-) -> std::result::Result<Vec<Result<Created>>, Fault> {
+async fn created(db: &Client, orders: &[NewOrder]) -> Told<Vec<Result<Created>>> {
     let sql = format!(
         "select {ORDER_COLUMNS} from orders
          join unnest($1::bigint[], $2::text[]) as t (a, x)
@@ -152,10 +143,7 @@ impl Batch for Standings {
     type Item = (ApplicationId, ExternalTransactionId);
     type Answer = Result<Option<Standing>>;
 
-    async fn run(
-        db: &mut Client,
-        ids: &[Self::Item],
-    ) -> std::result::Result<Vec<Self::Answer>, Fault> {
+    async fn run(db: &mut Client, ids: &[Self::Item]) -> Told<Vec<Self::Answer>> {
         // By the place of each in the batch: no id has to come back.
         let rows = many(
             db,

@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 
 use super::batch::{Batch, column, run_until_told};
 use super::portable::{self, closed};
-use super::{Fault, Postgres, REAL_NOW_MS, change, many};
+use super::{Fault, Postgres, REAL_NOW_MS, Told, change, many};
 use crate::domain::{ApplicationId, Event, EventId, Lane, NewOrder, ReferenceNumber, Steady};
 use crate::store::outbox::{
     CLAIM_COLUMNS, ClaimRow, DeliveryRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote,
@@ -275,10 +275,7 @@ impl Batch for Records {
     /// once locked they are read as they are now, also if a newer event came a moment ago. One that
     /// was queued anew since it was claimed is to be sent once more, whatever came of this one.
     /// A repeated try finds the lease gone and says so, which harms nobody.
-    async fn run(
-        db: &mut Client,
-        attempts: &[DeliveryAttempt],
-    ) -> std::result::Result<Vec<Recorded>, Fault> {
+    async fn run(db: &mut Client, attempts: &[DeliveryAttempt]) -> Told<Vec<Recorded>> {
         let rows = many(
             db,
             "with given as (
@@ -334,10 +331,7 @@ impl Batch for Records {
 
 /// The `PEN` events of those orders that are new: their row carries the reference we gave it, and
 /// an order that is replayed keeps the one it had.
-pub(super) async fn insert_events(
-    db: &impl GenericClient,
-    announced: &[&NewOrder],
-) -> std::result::Result<(), Fault> {
+pub(super) async fn insert_events(db: &impl GenericClient, announced: &[&NewOrder]) -> Told<()> {
     let events: Vec<(&NewOrder, &Event)> =
         announced.iter().filter_map(|order| Some((*order, order.event.as_ref()?))).collect();
     change(
@@ -374,7 +368,7 @@ pub(super) async fn insert_event(
     application: ApplicationId,
     reference: &ReferenceNumber,
     event: &Event,
-) -> std::result::Result<(), Fault> {
+) -> Told<()> {
     change(
         db,
         "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
@@ -446,7 +440,8 @@ fn event_row(row: &Row) -> EventRow {
         webhook_url: row.get(5),
         state: row.get(6),
         attempts: row.get(7),
-        next_attempt_at_ms: row.get(8),
-        created_at_ms: row.get(9),
+        failures: row.get(8),
+        next_attempt_at_ms: row.get(9),
+        created_at_ms: row.get(10),
     }
 }

@@ -6,7 +6,7 @@ use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut};
 
-use super::{Fault, Postgres, change, many};
+use super::{Fault, Postgres, Told, change, many};
 use crate::store::portable::{Cells, Statement, Value};
 use crate::store::{Result, StoreError};
 
@@ -41,10 +41,7 @@ pub(super) fn closed() -> StoreError {
 }
 
 /// Rows it changed.
-pub(super) async fn execute(
-    db: &impl GenericClient,
-    statement: &Statement,
-) -> std::result::Result<u64, Fault> {
+pub(super) async fn execute(db: &impl GenericClient, statement: &Statement) -> Told<u64> {
     change(db, &own(&statement.sql), &given(statement)).await
 }
 

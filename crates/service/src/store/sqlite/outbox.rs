@@ -357,8 +357,9 @@ fn event_row(row: &Row<'_>) -> rusqlite::Result<EventRow> {
         webhook_url: row.get(5)?,
         state: row.get(6)?,
         attempts: row.get(7)?,
-        next_attempt_at_ms: row.get(8)?,
-        created_at_ms: row.get(9)?,
+        failures: row.get(8)?,
+        next_attempt_at_ms: row.get(9)?,
+        created_at_ms: row.get(10)?,
     })
 }
 

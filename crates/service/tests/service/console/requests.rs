@@ -49,6 +49,7 @@ async fn a_refused_call_is_found_by_its_request_id_without_its_secrets(database:
         "loja-refused",
         "422",
         "invalid_body",
+        "amount: too_small",
         "/svcpartner/createPaymentOrder",
         "http://127.0.0.1:3000/ok?…",
     ] {
@@ -100,6 +101,7 @@ fn call(world: &World, number: usize, at: jiff::Timestamp) -> LoggedRequest {
         path: "/svcpartner/events".into(),
         status: 404,
         error: None,
+        details: None,
         took_us: 1_234,
         body: String::new(),
     }
