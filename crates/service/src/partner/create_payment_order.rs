@@ -34,7 +34,12 @@ pub(crate) struct CreateRequest {
     client_id: Option<String>,
     /// Your publishable key without its `pk_test_` or `pk_live_` prefix.
     #[serde(rename = "applicationUUID")]
-    #[schema(required, nullable = false, example = "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111")]
+    #[schema(
+        required,
+        nullable = false,
+        max_length = 64,
+        example = "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111"
+    )]
     application_uuid: Option<String>,
     /// What is bought, as the payer reads it.
     #[schema(required, nullable = false, min_length = 1, max_length = 255, example = "Livro")]

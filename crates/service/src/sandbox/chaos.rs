@@ -15,7 +15,12 @@ use crate::http::{
 pub(crate) struct ChaosRequest {
     /// Your publishable key without its prefix.
     #[serde(rename = "applicationUUID")]
-    #[schema(required, nullable = false, example = "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111")]
+    #[schema(
+        required,
+        nullable = false,
+        max_length = 64,
+        example = "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111"
+    )]
     application_uuid: Option<String>,
     /// Every event comes twice.
     #[schema(value_type = Option<bool>, nullable = false)]

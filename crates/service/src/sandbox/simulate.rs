@@ -16,7 +16,12 @@ use crate::simulation::{Outcome, act};
 pub(crate) struct SimulateRequest {
     /// Your publishable key without its prefix.
     #[serde(rename = "applicationUUID")]
-    #[schema(required, nullable = false, example = "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111")]
+    #[schema(
+        required,
+        nullable = false,
+        max_length = 64,
+        example = "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111"
+    )]
     application_uuid: Option<String>,
     #[schema(required, nullable = false, example = "order_6f9619ff-8b86-4d01-b42d-00cf4fc964ff")]
     external_transaction_id: Option<String>,
