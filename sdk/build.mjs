@@ -56,7 +56,7 @@ ${codes}
 
 export declare class SvcError extends Error {
   readonly code: SvcErrorCode;
-  /** Whether trying again may help. */
+  /** Trying again may help, and cannot pay twice: the payer had not seen an order yet. */
   readonly recoverable: boolean;
   /** Of the service's answer, for support. */
   readonly requestId: string | undefined;

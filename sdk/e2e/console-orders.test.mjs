@@ -151,7 +151,8 @@ for (const [button, outcome, status, events] of [
     await open(pathOf(order));
     await press(button);
     await told("Feito.");
-    assert.ok(!page.url().includes("done="), "a reload does not say it again");
+    // A reload does not say it again.
+    await page.waitForURL((url) => !url.searchParams.has("done"));
     assert.equal(await pill(page).innerText(), status);
     const story = page.locator("ol.story");
     const line = story.locator("li", { hasText: "Simulado à mão" });

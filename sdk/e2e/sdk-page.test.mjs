@@ -54,6 +54,26 @@ test("loaded twice the script is the same, and answers once", async () => {
   await leave();
 });
 
+test("loaded as a module the script says how it must be loaded", async () => {
+  const { page, leave } = await shopper(stage);
+  const src = `${stage.service.baseUrl}/sdks/v1/svc.min.js`;
+  await page.evaluate("delete window.Svc");
+  await page.addScriptTag({ url: src, type: "module" });
+  const told = await page.evaluate(
+    `(() => { try { button() } catch (error) { return error; } })()`,
+  );
+  assert.match(String(told), /without type="module"/);
+  await leave();
+});
+
+test("a live key works on this machine, by whatever name", async () => {
+  for (const origin of [stage.merchant.origin, stage.merchant.elsewhere]) {
+    const { page, leave } = await shopper(stage, { origin });
+    assert.equal(await page.evaluate("typeof Svc('pk_live_0b6f').generateButton"), "function");
+    await leave();
+  }
+});
+
 test("an element that calls itself Svc is not the SDK", async () => {
   const { page, leave } = await shopper(stage);
   await page.evaluate(

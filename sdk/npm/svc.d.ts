@@ -15,6 +15,7 @@ export interface Payment {
   /** Of a bank reference; empty texts otherwise. */
   data: {
     paymentReference: string;
+    /** `name` is always an empty text today. */
     entity: { number: string; name: string };
     expiresAt?: string;
   };
@@ -76,7 +77,7 @@ export type SvcErrorCode =
 
 export declare class SvcError extends Error {
   readonly code: SvcErrorCode;
-  /** Whether trying again may help. */
+  /** Trying again may help, and cannot pay twice: the payer had not seen an order yet. */
   readonly recoverable: boolean;
   /** Of the service's answer, for support. */
   readonly requestId: string | undefined;

@@ -2,6 +2,9 @@
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
+let loads = 0;
+
+/** Each time anew, as on another page. */
 export async function load(source) {
   const built = await build({
     entryPoints: [fileURLToPath(new URL(`../${source}`, import.meta.url))],
@@ -10,7 +13,8 @@ export async function load(source) {
     write: false,
   });
   const code = Buffer.from(built.outputFiles[0].text).toString("base64");
-  return import(`data:text/javascript;base64,${code}`);
+  loads += 1;
+  return import(`data:text/javascript;base64,${code}#${loads}`);
 }
 
 /** What was warned of on the console meanwhile. */

@@ -13,7 +13,7 @@ export type SvcErrorCode =
 
 export class SvcError extends Error {
   readonly code: SvcErrorCode;
-  /** Whether trying again may help. */
+  /** Trying again may help, and cannot pay twice: the payer had not seen an order yet. */
   readonly recoverable: boolean;
   /** Of the service's answer, for support. */
   readonly requestId: string | undefined;
@@ -26,7 +26,7 @@ export class SvcError extends Error {
     super(`Svc: ${message}`);
     this.name = "SvcError";
     this.code = code;
-    this.recoverable = code === "network" || code.startsWith("create_order");
+    this.recoverable = code.startsWith("create_order");
     this.requestId = more.requestId;
     if (more.cause !== undefined) Object.assign(this, { cause: more.cause });
   }

@@ -34,9 +34,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
   const popup = openWindow(options.lang);
   const callbacks = callbacksOf(options);
   const known: Known = {};
-  const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, "0"),
-  ).join("");
+  const nonce = crypto.getRandomValues(new Uint32Array(4)).join("-");
   let stage: Stage | undefined = popup;
   let overlay: Overlay | undefined;
   let reference = "";
@@ -145,8 +143,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
   function hear(event: MessageEvent): void {
     const said = event.data as Record<string, unknown> | null;
     if (event.origin !== service || event.source !== stage?.source()) return;
-    if (typeof said !== "object" || said === null || said.source !== "svc-checkout") return;
-    if (said.nonce !== nonce) return;
+    if (said?.source !== "svc-checkout" || said.nonce !== nonce) return;
     const view = asView(said.screen, said.payment);
     if (view) known.view = view;
     known.talked = true;

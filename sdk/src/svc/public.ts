@@ -17,6 +17,7 @@ export interface Payment {
   /** Of a bank reference; empty texts otherwise. */
   data: {
     paymentReference: string;
+    /** `name` is always an empty text today. */
     entity: { number: string; name: string };
     expiresAt?: string;
   };

@@ -35,8 +35,7 @@ export function asView(screen: unknown, payment: unknown): View | undefined {
   const given = payment as Payment | null;
   const right =
     typeof screen === "string" &&
-    typeof given === "object" &&
-    given !== null &&
+    given &&
     ["PEN", "CON", "CAN"].includes(given.paymentStatus) &&
     typeof given.orderId === "string" &&
     typeof given.data === "object" &&

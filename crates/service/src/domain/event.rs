@@ -68,6 +68,7 @@ impl Lane {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub id: EventId,
+    pub lane: Lane,
     pub status: Status,
     /// The very bytes every attempt sends.
     pub body: Vec<u8>,
@@ -95,6 +96,7 @@ struct WebhookData<'a> {
 /// The order an event tells of.
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
+    pub application: ApplicationId,
     pub external_transaction_id: &'a ExternalTransactionId,
     pub reference_number: &'a ReferenceNumber,
     pub terms: &'a Terms,
@@ -104,7 +106,8 @@ impl Event {
     pub(super) fn new(id: EventId, status: Status, of: Subject<'_>, at: Timestamp) -> Self {
         let Terms { amount, additional_info, .. } = of.terms;
         let body = body(of.external_transaction_id, status, of.reference_number, *amount);
-        Self { id, status, body, webhook_url: additional_info.webhook_url(), at }
+        let webhook_url = additional_info.webhook_url();
+        Self { id, lane: Lane::of(of.application, &webhook_url), status, body, webhook_url, at }
     }
 }
 

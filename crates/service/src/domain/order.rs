@@ -77,6 +77,7 @@ impl NewOrder {
     /// The same order, announced to its merchant the moment it is stored.
     pub fn announced(mut self, id: EventId) -> Self {
         let subject = Subject {
+            application: self.application,
             external_transaction_id: &self.external_transaction_id,
             reference_number: &self.reference_number,
             terms: &self.terms,
@@ -128,6 +129,7 @@ impl Order {
 
     fn subject(&self) -> Subject<'_> {
         Subject {
+            application: self.application,
             external_transaction_id: &self.external_transaction_id,
             reference_number: &self.reference_number,
             terms: &self.terms,

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::app::App;
 use crate::domain::{
-    EventId, ExternalTransactionId, Lane, NewOrder, Order, ReferenceNumber, Terms, after,
+    EventId, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Terms, after,
 };
 use crate::store::{Application, Created, PendingEvent, StoreError};
 
@@ -41,8 +41,7 @@ pub enum CreateError {
 pub async fn create(app: &App, request: OrderRequest) -> Result<Creation, CreateError> {
     for _ in 0..REFERENCE_TRIES {
         let new = assign(app, &request, app.clock.now());
-        let announced =
-            new.event.as_ref().map(|event| Lane::of(new.application, &event.webhook_url));
+        let announced = new.event.as_ref().map(|event| event.lane.clone());
         match app.store.create_order(new).await? {
             Created::New(order) => {
                 app.metrics.orders_created.increment(1);

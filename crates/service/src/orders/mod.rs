@@ -50,7 +50,7 @@ enum Landed {
 
 /// Status, audit row and event at once; the dispatcher is told when they are durable.
 async fn commit(app: &App, change: Change) -> Result<Landed, StoreError> {
-    let (to, lane) = (change.to, Lane::of(change.application, &change.event.webhook_url));
+    let (to, lane) = (change.to, change.event.lane.clone());
     match app.store.commit(change).await? {
         Committed::Done => {
             landed(app, to, lane);

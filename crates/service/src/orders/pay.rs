@@ -8,9 +8,9 @@ use jiff::SignedDuration;
 use super::read_dossier;
 use crate::app::{App, Limited};
 use crate::domain::{
-    AttemptId, AttemptState, Author, BankReference, Dossier, EventId, Instrument, Lane, Opening,
-    Order, PUSH_WINDOW, PayRefusal, PaymentAttempt, PaymentMethod, PhoneNumber, Reason,
-    ReferenceNumber, Step, after,
+    AttemptId, AttemptState, Author, BankReference, Dossier, EventId, Instrument, Opening, Order,
+    PUSH_WINDOW, PayRefusal, PaymentAttempt, PaymentMethod, PhoneNumber, Reason, ReferenceNumber,
+    Step, after,
 };
 use crate::rails::{Accepted, Answer, Given, How, Rail, Simulator, Start};
 use crate::store::{NewAttempt, PendingEvent, Started, Stepped, StoreError};
@@ -183,7 +183,7 @@ async fn call(app: App, rail: Arc<Rail>, order: Order, attempt: PaymentAttempt, 
         Answer::Refused(reason) => attempt.refused(reason, now),
         Answer::Unknown => attempt.unknown(now),
     };
-    let lane = step.event.as_ref().map(|event| Lane::of(order.application, &event.webhook_url));
+    let lane = step.event.as_ref().map(|event| event.lane.clone());
     let stored = match keep(&app, step).await {
         Ok(Stepped::ReferenceTaken) => {
             tracing::error!(rail = rail.name(), "a rail issued a reference that is another's");

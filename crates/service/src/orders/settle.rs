@@ -4,7 +4,7 @@
 
 use super::{landed, stamp};
 use crate::app::App;
-use crate::domain::{Actor, AttemptId, Author, Dossier, Effect, Lane, Notice, Status, weigh};
+use crate::domain::{Actor, AttemptId, Author, Dossier, Effect, Notice, Status, weigh};
 use crate::store::{Receipt, Received, Reception, StoreError, Unreceived};
 
 /// Two rails that speak at once are told one after the other; more is somebody's fault.
@@ -88,7 +88,7 @@ async fn try_settle(
         effect = effect.of_reused_id();
     }
     let lane = match &effect {
-        Effect::Confirm(change) => Some(Lane::of(change.application, &change.event.webhook_url)),
+        Effect::Confirm(change) => Some(change.event.lane.clone()),
         _ => None,
     };
     let reception = app

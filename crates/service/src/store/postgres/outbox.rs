@@ -346,14 +346,12 @@ pub(super) async fn insert_events(db: &impl GenericClient, announced: &[&NewOrde
          on conflict do nothing",
         &[
             &column(&events, |(_, event)| event.id.as_str()),
-            &column(&events, |(order, _)| order.application.0),
+            &column(&events, |(_, event)| event.lane.application.0),
             &column(&events, |(order, _)| order.reference_number.as_str()),
             &column(&events, |(_, event)| event.status.code()),
             &column(&events, |(_, event)| event.body.as_slice()),
             &column(&events, |(_, event)| event.webhook_url.as_str()),
-            &column(&events, |(order, event)| {
-                Lane::of(order.application, &event.webhook_url).origin
-            }),
+            &column(&events, |(_, event)| event.lane.origin.as_str()),
             &column(&events, |(_, event)| event.at.as_millisecond()),
             &column(&events, |(order, _)| order.external_transaction_id.as_str()),
         ],
@@ -365,7 +363,6 @@ pub(super) async fn insert_events(db: &impl GenericClient, announced: &[&NewOrde
 /// The event of an order whose row the caller holds.
 pub(super) async fn insert_event(
     db: &impl GenericClient,
-    application: ApplicationId,
     reference: &ReferenceNumber,
     event: &Event,
 ) -> Told<()> {
@@ -376,12 +373,12 @@ pub(super) async fn insert_event(
          values ($1, $2, $3, $4, $5, $6, $7, 'queued', $8, $8, $8)",
         &[
             &event.id.as_str(),
-            &application.0,
+            &event.lane.application.0,
             &reference.as_str(),
             &event.status.code(),
             &event.body,
             &event.webhook_url,
-            &Lane::of(application, &event.webhook_url).origin,
+            &event.lane.origin,
             &event.at.as_millisecond(),
         ],
     )

@@ -14,8 +14,7 @@ use super::receipts::{self, Key, StoredReceipt, key};
 use super::stepping::step;
 use super::{Fault, Postgres, Told, change, many};
 use crate::domain::{
-    AttemptId, AttemptState, Change, Effect, ExceptionKind, Lane, ReferenceNumber, Status, Step,
-    Word,
+    AttemptId, AttemptState, Change, Effect, ExceptionKind, ReferenceNumber, Status, Step, Word,
 };
 use crate::store::paying::{APPLIED, Heard, Known, free_at_ms, unsettled};
 use crate::store::records::read_status;
@@ -330,7 +329,7 @@ async fn settle(db: &impl GenericClient, changes: &[&Change]) -> Told<()> {
          from moved",
         &[
             &column(changes, |c| c.reference_number.as_str()),
-            &column(changes, |c| c.application.0),
+            &column(changes, |c| c.event.lane.application.0),
             &column(changes, |c| c.to.code()),
             &column(changes, |c| c.stamp.at.as_millisecond()),
             &column(changes, |c| c.stamp.actor.to_string()),
@@ -339,7 +338,7 @@ async fn settle(db: &impl GenericClient, changes: &[&Change]) -> Told<()> {
             &column(changes, |c| c.event.id.as_str()),
             &column(changes, |c| c.event.body.as_slice()),
             &column(changes, |c| c.event.webhook_url.as_str()),
-            &column(changes, |c| Lane::of(c.application, &c.event.webhook_url).origin),
+            &column(changes, |c| c.event.lane.origin.as_str()),
         ],
     )
     .await?;

@@ -188,6 +188,6 @@ async fn announce(db: &impl GenericClient, step: &Step) -> Told<bool> {
     if one(db, told, &[&step.reference_number.as_str()]).await?.is_some() {
         return Ok(false);
     }
-    insert_event(db, step.application, &step.reference_number, event).await?;
+    insert_event(db, &step.reference_number, event).await?;
     Ok(true)
 }

@@ -126,7 +126,7 @@ fn create_order(db: &Db<'_>, ids: &OrderIds, order: &NewOrder, key: IdKey) -> Re
     }
     ids.add(key, db.last_insert_rowid());
     if let Some(event) = &order.event {
-        insert_event(db, order.application, &order.reference_number, event)?;
+        insert_event(db, &order.reference_number, event)?;
     }
     Ok(Inserted::New)
 }

@@ -299,12 +299,7 @@ fn feed(db: &Db<'_>, page: &FeedPage, unseen_for: Duration) -> Result<Feed> {
     Ok(Feed::of(events, stretch, page.limit, unseen_for))
 }
 
-pub(super) fn insert_event(
-    db: &Db<'_>,
-    application: ApplicationId,
-    reference: &ReferenceNumber,
-    event: &Event,
-) -> Result<()> {
+pub(super) fn insert_event(db: &Db<'_>, reference: &ReferenceNumber, event: &Event) -> Result<()> {
     execute(
         db,
         "insert into outbox (id, application_id, reference_number, status, body, webhook_url,
@@ -312,12 +307,12 @@ pub(super) fn insert_event(
          values (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'queued', ?8, ?8, ?8)",
         params![
             event.id.as_str(),
-            application.0,
+            event.lane.application.0,
             reference.as_str(),
             event.status.code(),
             event.body,
             event.webhook_url,
-            Lane::of(application, &event.webhook_url).origin,
+            event.lane.origin,
             event.at.as_millisecond(),
         ],
     )

@@ -60,7 +60,7 @@ fn commit(db: &Db<'_>, change: &Change) -> Result<Committed> {
         ],
     )?;
     supersede(db, &change.reference_number)?;
-    insert_event(db, change.application, &change.reference_number, &change.event)?;
+    insert_event(db, &change.reference_number, &change.event)?;
     close_attempts(db, change)?;
     if let Some((exception, resolved)) = Resolved::with(change) {
         resolve(db, exception, &resolved)?;

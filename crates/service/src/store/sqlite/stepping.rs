@@ -192,6 +192,6 @@ fn announce(db: &Db<'_>, step: &Step) -> Result<bool> {
     if told.is_some() {
         return Ok(false);
     }
-    insert_event(db, step.application, &step.reference_number, event)?;
+    insert_event(db, &step.reference_number, event)?;
     Ok(true)
 }
