@@ -80,6 +80,7 @@ put(`${assets}svc.min.js`, sdk);
 putPacked(`${assets}svc.min.js.br`, sdk);
 // The console's libraries keep their licences in the file.
 put(`${assets}console.js`, await bundle("src/console.ts", "iife", "eof"));
+put(`${assets}playground.js`, await bundle("src/playground.ts", "iife"));
 put(`${assets}uplot.css`, readFileSync(here("node_modules/uplot/dist/uPlot.min.css"), "utf8"));
 put("npm/svc.mjs", await bundle("src/svc.module.ts", "esm"));
 put("npm/svc.d.ts", types());

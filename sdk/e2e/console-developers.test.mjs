@@ -83,12 +83,12 @@ test("a signature is checked in the browser, and the usual mistakes are named", 
   const secret = "whsec_exemplo";
   const body = '{"event": "payment", "n": 1}';
   const form = page.locator("#signature-helper");
-  const verdict = async (given, text = body) => {
-    await form.locator("[name=body]").fill(text);
-    await form.locator("[name=secret]").fill(secret);
+  const verdict = async (given, typed = secret) => {
+    await form.locator("[name=body]").fill(body);
+    await form.locator("[name=secret]").fill(typed);
     await form.locator("[name=given]").fill(given);
     await press("Verificar");
-    await form.locator("output code").getByText(sign(secret, text)).waitFor();
+    await form.locator("output code").getByText(sign(typed, body)).waitFor();
     return (await form.locator("output").innerText()).split("\n")[0];
   };
   const right = sign(secret, body);
@@ -97,6 +97,8 @@ test("a signature is checked in the browser, and the usual mistakes are named", 
   assert.match(await verdict(sign(secret, `${body}\n`)), /quebra de linha/);
   assert.match(await verdict(sign(secret, '{"event":"payment","n":1}')), /JSON escrito de novo/);
   assert.match(await verdict(sign("outro", body)), /^Não corresponde a esta mensagem/);
+  assert.match(await verdict(right, "svcsec_exemplo"), /segredo do cliente/);
+  assert.match(await verdict(right, "exemplo"), /começa por whsec_/);
   assert.deepEqual(sent, [], "nothing left the browser");
   await leave();
 });

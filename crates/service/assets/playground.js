@@ -1,57 +1,14 @@
-// The playground: every option of the SDK, the button it makes, and the code for it.
-
-const form = document.getElementById("options");
-const log = document.getElementById("log");
-const code = document.getElementById("code");
-const asked = new URLSearchParams(location.search).get("key");
-if (asked) form.elements.key.value = asked;
-
-const key = () => form.elements.key.value.trim();
-
-function options() {
-  const field = form.elements;
-  const methods = Array.from(field.methods).filter((box) => box.checked);
-  return {
-    style: { width: field.width.value, shape: field.shape.value },
-    config: { lang: field.lang.value, showAmount: field.showAmount.checked },
-    paymentConfig: {
-      theme: field.theme.value,
-      allowedPaymentMethods: methods.map((box) => box.value),
-      showUIOfProcessingInfo: field.showInfo.checked,
-      referencePaymentLifeSpan: Number(field.life.value),
-    },
-  };
-}
-
-function note(text, wrong) {
-  const line = document.createElement("li");
-  line.textContent = text;
-  if (wrong) line.className = "wrong";
-  log.append(line);
-}
-
-// Only a sandbox makes orders for a page; a shop's own backend does it with its secret.
-async function createOrder() {
-  const body = new URLSearchParams({ key: key(), amount: form.elements.amount.value });
-  const answer = await fetch("/sdks/playground/order", { method: "POST", body });
-  const told = await answer.json();
-  if (!answer.ok) throw new Error(told.message);
-  note(`order ${told.data.externalTransactionId}`);
-  return told.data.referenceNumber;
-}
-
-function program() {
-  const shown = JSON.stringify(options(), null, 2).replace(/\n/g, "\n  ");
-  return `<script src="${location.origin}/sdks/v1/svc.min.js"></script>
-<div id="pay"></div>
+"use strict";(()=>{function m(e,t,n){return`<div id="svc-button"></div>
+<script src="${e}"><\/script>
 <script>
-Svc("${key() || "pk_test_…"}").generateButton({
+Svc(${JSON.stringify(t)}).generateButton({
   createOrder: async () => {
     const answer = await fetch("/api/svc/create-order", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ items: [{ id: "livro-receitas", quantity: 1 }] }),
     });
+    if (!answer.ok) throw new Error("create-order answered " + answer.status);
     return (await answer.json()).referenceNumber;
   },
   onApprove: async (data, actions) => {
@@ -66,44 +23,8 @@ Svc("${key() || "pk_test_…"}").generateButton({
   },
   onCancel: async () => location.assign("/cancelled"),
   onError: async (error) => console.error(error.code, error.message),
-  options: ${shown},
-}).render("#pay");
-</script>`;
-}
-
-let button;
-
-async function show() {
-  code.textContent = program();
-  if (button) button.destroy();
-  button = undefined;
-  document.getElementById("keyless").hidden = key() !== "";
-  if (!key()) return;
-  try {
-    button = await window.Svc(key()).generateButton({
-      createOrder,
-      onApprove: (data, actions) => {
-        note(`onApprove ${JSON.stringify(data.payment)}`);
-        actions.onPopupWindowClosed(() => note("the window is closed"));
-      },
-      onPending: (data, actions) => {
-        note(`onPending ${JSON.stringify(data.payment)}`);
-        actions.onPopupWindowClosed(() => note("the window is closed"));
-      },
-      onCancel: () => note("onCancel"),
-      onError: (error) => note(`onError ${error.code}: ${error.message}`, true),
-      options: options(),
-    }).render("#button");
-  } catch (error) {
-    note(error.message, true);
-  }
-}
-
-// Not when a field is left: that is done by the very click on the button, which would be drawn anew under it.
-let typing = 0;
-form.addEventListener("input", () => {
-  clearTimeout(typing);
-  typing = setTimeout(show, 200);
-});
-form.addEventListener("submit", (event) => event.preventDefault());
-show();
+  options: ${l(n,"  ")},
+}).render("#svc-button");
+<\/script>`}function l(e,t){return Array.isArray(e)?`[${e.map(r=>l(r,t)).join(", ")}]`:typeof e!="object"||e===null?JSON.stringify(e):`{
+${Object.entries(e).map(([r,u])=>`${t}  ${r}: ${l(u,`${t}  `)},
+`).join("")}${t}}`}var w=window,d=c("options"),o=e=>d.elements.namedItem(e),p=new URLSearchParams(location.search).get("key");p&&(o("key").value=p);var i=()=>o("key").value.trim();function c(e){return document.getElementById(e)}function f(){let e=[...d.querySelectorAll("[name=methods]:checked")];return{style:{width:o("width").value,shape:o("shape").value},config:{lang:o("lang").value,showAmount:o("showAmount").checked},paymentConfig:{theme:o("theme").value,allowedPaymentMethods:e.map(t=>t.value),showUIOfProcessingInfo:o("showInfo").checked,referencePaymentLifeSpan:Number(o("life").value)}}}function s(e,t=!1){let n=document.createElement("li");n.textContent=e,t&&(n.className="wrong"),c("log").append(n)}async function h(){let e=new URLSearchParams({key:i(),amount:o("amount").value}),t=await fetch("/sdks/playground/order",{method:"POST",body:e}),n=await t.json();if(!t.ok)throw new Error(n.message);return s(`order ${n.data.externalTransactionId}`),n.data.referenceNumber}var a;async function y(){let e=`${location.origin}/sdks/v1/svc.min.js`;if(c("code").textContent=m(e,i()||"pk_test_…",f()),a==null||a.destroy(),a=void 0,c("keyless").hidden=i()!=="",!i())return;let t=(n,r,u)=>{s(`${n} ${JSON.stringify(r)}`),u.onPopupWindowClosed(()=>s("the window is closed"))};try{a=await w.Svc(i()).generateButton({createOrder:h,onApprove:({payment:n},r)=>t("onApprove",n,r),onPending:({payment:n},r)=>t("onPending",n,r),onCancel:()=>s("onCancel"),onError:n=>s(`onError ${n.code}: ${n.message}`,!0),options:f()}).render("#button")}catch(n){s(n.message,!0)}}var g=0;d.addEventListener("input",()=>{clearTimeout(g),g=window.setTimeout(y,200)});d.addEventListener("submit",e=>e.preventDefault());y();})();

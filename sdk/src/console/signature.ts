@@ -1,6 +1,6 @@
 // Checks a signature in the browser: the secret is never sent anywhere.
 
-type Finding = "right" | "upper" | "newline" | "reencoded" | "wrong";
+type Finding = "right" | "client" | "prefix" | "upper" | "newline" | "reencoded" | "wrong";
 
 export function startSignatureHelper(): void {
   const form = document.querySelector<HTMLFormElement>("#signature-helper");
@@ -33,6 +33,8 @@ async function find(
   expected: string,
 ): Promise<Finding> {
   if (given === expected) return "right";
+  if (secret.startsWith("svcsec_")) return "client";
+  if (given === (await sign(`whsec_${secret}`, body))) return "prefix";
   if (given.toLowerCase() === expected) return "upper";
   const other = body.endsWith("\n") ? body.replace(/\n+$/, "") : `${body}\n`;
   if (given === (await sign(secret, other))) return "newline";

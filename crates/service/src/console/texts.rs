@@ -252,12 +252,14 @@ texts! {
     signature_check: "Verificar", "Check", "Vérifier";
     signature_right: "Está certa.", "It is right.", "Elle est juste.";
     signature_wrong: "Não corresponde a esta mensagem com este segredo.", "It does not match this message with this secret.", "Elle ne correspond pas à ce message avec ce secret.";
+    signature_client: "Este é o segredo do cliente; os webhooks são assinados com o SVC_WEBHOOK_SECRET (whsec_…).", "This is the client secret; webhooks are signed with SVC_WEBHOOK_SECRET (whsec_…).", "C’est le secret du client ; les webhooks sont signés avec SVC_WEBHOOK_SECRET (whsec_…).";
+    signature_prefix: "Seria a certa com o segredo inteiro, que começa por whsec_.", "It would be right with the whole secret, which begins with whsec_.", "Elle serait juste avec le secret entier, qui commence par whsec_.";
     signature_upper: "Certa, mas em maiúsculas: só minúsculas valem.", "Right, but in upper case: only lower case counts.", "Juste, mais en majuscules : seules les minuscules valent.";
     signature_newline: "Seria a certa com uma quebra de linha no fim do corpo (ou sem ela).", "It would be right with a newline at the end of the body (or without it).", "Elle serait juste avec un saut de ligne à la fin du corps (ou sans).";
     signature_reencoded: "É a do JSON escrito de novo: assine os bytes como chegaram.", "It is that of the JSON written anew: sign the bytes as they came.", "C’est celle du JSON réécrit : signez les octets tels que reçus.";
     signature_expected: "Assinatura esperada", "Expected signature", "Signature attendue";
     builder: "Fazer o botão", "Build the button", "Construire le bouton";
-    builder_text: "Escolha e copie. O código funciona tal como está.", "Choose and copy. The code works as it is.", "Choisissez et copiez. Le code fonctionne tel quel.";
+    builder_text: "Escolha e copie. É a parte da página; a do seu servidor é /api/svc/create-order (docs/integrate.md).", "Choose and copy. It is the page's part; that of your server is /api/svc/create-order (docs/integrate.md).", "Choisissez et copiez. C’est la part de la page ; celle de votre serveur est /api/svc/create-order (docs/integrate.md).";
     builder_shape: "Forma", "Shape", "Forme";
     builder_theme: "Tema", "Theme", "Thème";
     builder_width: "Largura", "Width", "Largeur";

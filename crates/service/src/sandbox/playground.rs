@@ -21,10 +21,10 @@ use crate::http::{
 use crate::orders::{self, OrderRequest};
 
 static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("text/javascript; charset=utf-8", include_bytes!("../../assets/playground.js"))
+    Asset::new(Asset::SCRIPT, include_bytes!("../../assets/playground.js"))
 });
 static STYLE: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("text/css; charset=utf-8", include_bytes!("../../assets/playground.css"))
+    Asset::new(Asset::STYLE, include_bytes!("../../assets/playground.css"))
 });
 
 const A_WHILE: &str = "public, max-age=300";
