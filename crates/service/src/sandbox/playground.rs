@@ -20,12 +20,10 @@ use crate::http::{
 };
 use crate::orders::{self, OrderRequest};
 
-static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new(Asset::SCRIPT, include_bytes!("../../assets/playground.js"))
-});
-static STYLE: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new(Asset::STYLE, include_bytes!("../../assets/playground.css"))
-});
+static SCRIPT: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new(Asset::SCRIPT, include_bytes!("../../assets/playground.js")));
+static STYLE: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new(Asset::STYLE, include_bytes!("../../assets/playground.css")));
 
 const A_WHILE: &str = "public, max-age=300";
 

@@ -3,14 +3,35 @@
 use jiff::Timestamp;
 
 use super::audit::audited;
-use super::portable::{Cells, Statement, values};
+use super::portable::{Cells, Statement, each, values};
 use super::{
-    Application, NewApplication, NewPartner, Partner, PartnerState, PendingEvent,
-    PreviousWebhookSecret, Result, Rotation, Store, StoreError, WebhookRotation, time,
+    Application, Directory, NewApplication, NewPartner, Partner, PartnerState, PendingEvent,
+    PreviousWebhookSecret, Result, Rotation, Store, StoreError, WebhookRotation,
 };
 use crate::domain::{ApplicationId, ApplicationUuid, Author, Chaos, ClientId, PartnerId};
 
 impl Store {
+    /// Changes with every change of a partner or an application.
+    pub async fn directory_version(&self) -> Result<i64> {
+        let [found] = self.read([version()]).await?;
+        Ok(each(found, Cells::integer)?.pop().unwrap_or(0))
+    }
+
+    /// All partners and applications. Whoever changes one while they are read raises the version beyond the one
+    /// that was read first.
+    pub async fn directory(&self) -> Result<Directory> {
+        let applications = format!("select {APPLICATION_COLUMNS} from applications order by id");
+        let partners = format!("select {PARTNER_COLUMNS} from partners order by id");
+        let all = |sql| Statement::new(sql, values![]);
+        let [found, applications, partners] =
+            self.read([version(), all(applications), all(partners)]).await?;
+        Ok(Directory {
+            version: each(found, Cells::integer)?.pop().unwrap_or(0),
+            partners: each(partners, partner)?,
+            applications: each(applications, application)?,
+        })
+    }
+
     /// With its first application.
     pub async fn create_partner(&self, new: NewPartner) -> Result<()> {
         let (client, application) = (new.client_id.as_str(), &new.application);
@@ -164,6 +185,11 @@ fn creation(new: &NewApplication) -> [Statement; 3] {
     ]
 }
 
+fn version() -> Statement {
+    let sql = "select cast(value as bigint) from settings where key = 'directory_version'";
+    Statement::new(sql, values![])
+}
+
 /// The nodes watch it.
 fn raise_version() -> Statement {
     let sql = "insert into settings (key, value) values ('directory_version', '1')
@@ -172,10 +198,10 @@ fn raise_version() -> Statement {
     Statement::new(sql, values![])
 }
 
-pub(super) const PARTNER_COLUMNS: &str = "id, name, client_id, state, secret_hash, \
+const PARTNER_COLUMNS: &str = "id, name, client_id, state, secret_hash, \
      previous_secret_hash, previous_secret_until_ms, epoch, created_at_ms";
 
-pub(super) const APPLICATION_COLUMNS: &str = "id, partner_id, uuid, name, webhook_secret, \
+const APPLICATION_COLUMNS: &str = "id, partner_id, uuid, name, webhook_secret, \
      previous_webhook_secret, previous_webhook_secret_until_ms, webhook_secret_switch_at_ms, \
      pending_event, created_at_ms, chaos";
 
@@ -188,77 +214,38 @@ impl PartnerState {
     }
 }
 
-pub(super) struct PartnerRow {
-    pub id: i64,
-    pub name: String,
-    pub client_id: String,
-    pub state: String,
-    pub secret_hash: Vec<u8>,
-    pub previous_secret_hash: Option<Vec<u8>>,
-    pub previous_secret_until_ms: Option<i64>,
-    pub epoch: i64,
-    pub created_at_ms: i64,
+fn partner(cells: &mut Cells) -> Result<Partner> {
+    Ok(Partner {
+        id: PartnerId(cells.integer()?),
+        name: cells.text()?,
+        client_id: ClientId::parse(cells.text()?)
+            .map_err(|fault| StoreError::Corrupt(format!("client id: {fault}")))?,
+        state: PartnerState::read(&cells.text()?)?,
+        secret_hash: cells.bytes()?,
+        previous_secret: cells.maybe_bytes()?.zip(cells.maybe_time()?),
+        epoch: cells.integer()?,
+        created_at: cells.time()?,
+    })
 }
 
-impl PartnerRow {
-    pub(super) fn read(self) -> Result<Partner> {
-        Ok(Partner {
-            id: PartnerId(self.id),
-            name: self.name,
-            client_id: ClientId::parse(self.client_id)
-                .map_err(|fault| StoreError::Corrupt(format!("client id: {fault}")))?,
-            state: PartnerState::read(&self.state)?,
-            secret_hash: self.secret_hash,
-            previous_secret: previous(self.previous_secret_hash, self.previous_secret_until_ms)?,
-            epoch: self.epoch,
-            created_at: time(self.created_at_ms)?,
-        })
-    }
+fn application(cells: &mut Cells) -> Result<Application> {
+    Ok(Application {
+        id: ApplicationId(cells.integer()?),
+        partner: PartnerId(cells.integer()?),
+        uuid: ApplicationUuid::parse(cells.text()?)
+            .map_err(|fault| StoreError::Corrupt(format!("application uuid: {fault}")))?,
+        name: cells.text()?,
+        webhook_secret: cells.bytes()?,
+        previous_webhook_secret: previous_webhook_secret(cells)?,
+        pending_event: PendingEvent::read(&cells.text()?)?,
+        created_at: cells.time()?,
+        chaos: cells.maybe_text()?.as_deref().and_then(Chaos::from_text),
+    })
 }
 
-pub(super) struct ApplicationRow {
-    pub id: i64,
-    pub partner_id: i64,
-    pub uuid: String,
-    pub name: String,
-    pub webhook_secret: Vec<u8>,
-    pub previous_webhook_secret: Option<Vec<u8>>,
-    pub previous_webhook_secret_until_ms: Option<i64>,
-    pub webhook_secret_switch_at_ms: Option<i64>,
-    pub pending_event: String,
-    pub created_at_ms: i64,
-    pub chaos: Option<String>,
-}
-
-impl ApplicationRow {
-    pub(super) fn read(self) -> Result<Application> {
-        Ok(Application {
-            id: ApplicationId(self.id),
-            partner: PartnerId(self.partner_id),
-            uuid: ApplicationUuid::parse(self.uuid)
-                .map_err(|fault| StoreError::Corrupt(format!("application uuid: {fault}")))?,
-            name: self.name,
-            webhook_secret: self.webhook_secret,
-            previous_webhook_secret: previous(
-                self.previous_webhook_secret,
-                self.previous_webhook_secret_until_ms,
-            )?
-            .map(|(sealed, until)| -> Result<_> {
-                // Rotated before there was a choice: the new secret took over at once.
-                let switch_at = time(self.webhook_secret_switch_at_ms.unwrap_or(0))?;
-                Ok(PreviousWebhookSecret { sealed, switch_at, until })
-            })
-            .transpose()?,
-            pending_event: PendingEvent::read(&self.pending_event)?,
-            chaos: self.chaos.as_deref().and_then(Chaos::from_text),
-            created_at: time(self.created_at_ms)?,
-        })
-    }
-}
-
-fn previous(
-    secret: Option<Vec<u8>>,
-    until_ms: Option<i64>,
-) -> Result<Option<(Vec<u8>, Timestamp)>> {
-    secret.zip(until_ms).map(|(secret, until_ms)| Ok((secret, time(until_ms)?))).transpose()
+fn previous_webhook_secret(cells: &mut Cells) -> Result<Option<PreviousWebhookSecret>> {
+    let previous = cells.maybe_bytes()?.zip(cells.maybe_time()?);
+    // Rotated before there was a choice: the new secret took over at once.
+    let switch_at = cells.maybe_time()?.unwrap_or(Timestamp::UNIX_EPOCH);
+    Ok(previous.map(|(sealed, until)| PreviousWebhookSecret { sealed, switch_at, until }))
 }

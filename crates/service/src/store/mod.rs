@@ -6,6 +6,7 @@
 mod audit;
 mod database;
 mod directory;
+mod due;
 mod exceptions;
 mod figures;
 mod finding;
@@ -38,6 +39,7 @@ use crate::domain::{
 use crate::faults::OnPurpose;
 pub use audit::{AuditEntry, AuditFilter, AuditSeal, change_text};
 pub use database::{Database, ServiceLock};
+pub use due::{Due, DueWork};
 pub use exceptions::{ExceptionFilter, ExceptionRecord, Resolved};
 pub use figures::Figures;
 pub use inspect::{Inspection, Schema, inspect};
@@ -49,9 +51,7 @@ pub use outbox::{
     Claimed, DeliveryAttempt, DeliveryRecord, EventFilter, EventRecord, EventState, Feed, FeedPage,
     LEASE_MS, LaneDue, LeaseToken, Recorded, Verdict, Want,
 };
-pub use paying::{
-    Due, DueWork, NewAttempt, Receipt, Received, Reception, Started, Stepped, Unreceived,
-};
+pub use paying::{NewAttempt, Receipt, Received, Reception, Started, Stepped, Unreceived};
 pub use people::{InvitationKind, NewInvitation, NewSession, Person, PersonChange};
 pub use records::{
     Application, Committed, Created, Directory, NewApplication, NewPartner, Partner, PartnerState,
@@ -310,11 +310,6 @@ impl Store {
         self.transact_one(sql, values![id.as_str(), due, to, since]).await
     }
 
-    /// What is due by then, by time.
-    pub async fn due(&self, until: Timestamp, limit: usize) -> Result<Vec<Due>> {
-        engine!(self.due(until, limit))
-    }
-
     pub async fn forget_forecast(&self, id: i64) -> Result<()> {
         self.transact_one("delete from forecasts where id = ?1", values![id]).await.map(drop)
     }
@@ -328,16 +323,6 @@ impl Store {
     /// `false` if it is not known, or dealt with already.
     pub async fn resolve_exception(&self, id: i64, resolved: Resolved) -> Result<bool> {
         engine!(self.resolve_exception(id, resolved))
-    }
-
-    /// Changes with every change of a partner or an application.
-    pub async fn directory_version(&self) -> Result<i64> {
-        engine!(self.directory_version())
-    }
-
-    /// All partners and applications.
-    pub async fn directory(&self) -> Result<Directory> {
-        engine!(self.directory())
     }
 
     /// Answers when the database takes calls.

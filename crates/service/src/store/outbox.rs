@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::audit::audited;
-use super::portable::Statement;
+use super::portable::{Cells, Statement, values};
 use super::{Engine, Result, Store, StoreError, engine, time};
 use crate::domain::{ApplicationId, Author, EventId, Lane, ReferenceNumber, Status, Steady};
 
@@ -309,7 +309,9 @@ impl Store {
     }
 
     pub async fn deliveries_of(&self, event: &EventId) -> Result<Vec<DeliveryRecord>> {
-        engine!(self.deliveries_of(event))
+        let sql = "select attempt, at_ms, http_status, latency_ms, error, answer_start
+                   from delivery_attempts where event_id = ?1 order by attempt";
+        self.select(Statement::new(sql, values![event.as_str()]), delivery).await
     }
 
     /// Queues events anew that have ended, and makes waiting ones due; how many. The latest event
@@ -476,25 +478,15 @@ pub(super) fn lane_due(application_id: i64, origin: String, due_at_ms: i64) -> R
     Ok(LaneDue { lane, due_at: time(due_at_ms)? })
 }
 
-pub(super) struct DeliveryRow {
-    pub attempt: i64,
-    pub at_ms: i64,
-    pub http_status: Option<i64>,
-    pub latency_ms: i64,
-    pub error: Option<String>,
-    pub answer_start: Option<Vec<u8>>,
-}
-
-impl DeliveryRow {
-    pub(super) fn read(self) -> Result<DeliveryRecord> {
-        let corrupt = |_| StoreError::Corrupt(format!("attempt {}", self.attempt));
-        Ok(DeliveryRecord {
-            number: u32::try_from(self.attempt).map_err(corrupt)?,
-            at: time(self.at_ms)?,
-            latency_ms: self.latency_ms,
-            http_status: self.http_status.map(u16::try_from).transpose().map_err(corrupt)?,
-            error: self.error,
-            answer_start: self.answer_start.unwrap_or_default(),
-        })
-    }
+fn delivery(cells: &mut Cells) -> Result<DeliveryRecord> {
+    let number = cells.integer()?;
+    let corrupt = |_| StoreError::Corrupt(format!("attempt {number}"));
+    Ok(DeliveryRecord {
+        number: u32::try_from(number).map_err(corrupt)?,
+        at: cells.time()?,
+        http_status: cells.maybe_integer()?.map(u16::try_from).transpose().map_err(corrupt)?,
+        latency_ms: cells.integer()?,
+        error: cells.maybe_text()?,
+        answer_start: cells.maybe_bytes()?.unwrap_or_default(),
+    })
 }

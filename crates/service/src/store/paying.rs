@@ -2,11 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::records::read_reference;
 use super::{Result, StoreError, time};
 use crate::domain::{
-    About, ApplicationId, AttemptId, AttemptState, BankReference, CancelReason, Centimos, Dossier,
-    Effect, ExceptionKind, Instrument, Notice, Order, PaymentAttempt, PaymentMethod, Reason,
+    ApplicationId, AttemptId, AttemptState, BankReference, CancelReason, Centimos, Dossier, Effect,
+    ExceptionKind, Instrument, Notice, Order, PaymentAttempt, PaymentMethod, Reason,
     ReferenceNumber, Stamp, WalletCode, Word, after,
 };
 
@@ -161,121 +160,6 @@ pub(super) fn free_at_ms(at: Timestamp) -> i64 {
     after(at, REFERENCE_REST).as_millisecond()
 }
 
-/// Something whose time has come.
-#[derive(Clone, Debug)]
-pub struct Due {
-    pub at: Timestamp,
-    pub work: DueWork,
-}
-
-impl Due {
-    /// The order whose deadline it is, if it is one.
-    pub fn deadline(&self) -> Option<&ReferenceNumber> {
-        match &self.work {
-            DueWork::Order(reference) => Some(reference),
-            _ => None,
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub enum DueWork {
-    Order(ReferenceNumber),
-    Attempt {
-        id: AttemptId,
-        reference_number: ReferenceNumber,
-    },
-    /// What a simulated rail says.
-    Forecast {
-        id: i64,
-        notice: Notice,
-    },
-    /// A window the payer left.
-    Visit {
-        reference_number: ReferenceNumber,
-        nonce: String,
-    },
-    /// A rail is to be told that a reference is dead.
-    Withdrawal {
-        id: AttemptId,
-        reference_number: ReferenceNumber,
-    },
-    /// A rail's queue is to be read.
-    Queue {
-        rail: String,
-    },
-}
-
-impl Due {
-    /// Several lists of due work as one, by time, no longer than `limit`.
-    pub(super) fn merge(lists: impl IntoIterator<Item = Vec<Self>>, limit: usize) -> Vec<Self> {
-        let mut all: Vec<Self> = lists.into_iter().flatten().collect();
-        all.sort_by_key(|due| due.at);
-        all.truncate(limit);
-        all
-    }
-
-    pub(super) fn order(at_ms: i64, reference: &str) -> Result<Self> {
-        Ok(Self { at: time(at_ms)?, work: DueWork::Order(read_reference(reference)?) })
-    }
-
-    pub(super) fn attempt(at_ms: i64, id: &str, reference: &str) -> Result<Self> {
-        let work = DueWork::Attempt {
-            id: read_attempt_id(id)?,
-            reference_number: read_reference(reference)?,
-        };
-        Ok(Self { at: time(at_ms)?, work })
-    }
-
-    pub(super) fn visit(at_ms: i64, reference: &str, nonce: String) -> Result<Self> {
-        let work = DueWork::Visit { reference_number: read_reference(reference)?, nonce };
-        Ok(Self { at: time(at_ms)?, work })
-    }
-
-    pub(super) fn withdrawal(at_ms: i64, id: &str, reference: &str) -> Result<Self> {
-        let work = DueWork::Withdrawal {
-            id: read_attempt_id(id)?,
-            reference_number: read_reference(reference)?,
-        };
-        Ok(Self { at: time(at_ms)?, work })
-    }
-
-    pub(super) fn queue(at_ms: i64, rail: String) -> Result<Self> {
-        Ok(Self { at: time(at_ms)?, work: DueWork::Queue { rail } })
-    }
-}
-
-pub(super) struct ForecastRow {
-    pub id: i64,
-    pub due_at_ms: i64,
-    pub rail: String,
-    pub attempt_id: String,
-    pub rail_payment_id: String,
-    pub kind: String,
-    pub amount_centimos: i64,
-    pub reason: Option<String>,
-}
-
-impl ForecastRow {
-    pub(super) const COLUMNS: &str =
-        "id, due_at_ms, rail, attempt_id, rail_payment_id, kind, amount_centimos, reason";
-
-    pub(super) fn read(self) -> Result<Due> {
-        let amount = Centimos::new(self.amount_centimos);
-        let word = Word::read(&self.kind, || Some(amount), self.reason.as_deref())
-            .ok_or_else(|| StoreError::Corrupt(format!("forecast {}", self.kind)))?;
-        let notice = Notice {
-            rail: self.rail,
-            raw: format!("{} {}", self.kind, self.rail_payment_id).into_bytes(),
-            rail_payment_id: self.rail_payment_id,
-            about: About::Attempt(read_attempt_id(&self.attempt_id)?),
-            word,
-        };
-        let work = DueWork::Forecast { id: self.id, notice };
-        Ok(Due { at: time(self.due_at_ms)?, work })
-    }
-}
-
 /// The reason inside a word, for its column.
 pub(super) fn reason_of(word: &Word) -> Option<String> {
     match word {
@@ -423,6 +307,6 @@ pub(super) fn dossier(
     })
 }
 
-fn read_attempt_id(text: &str) -> Result<AttemptId> {
+pub(super) fn read_attempt_id(text: &str) -> Result<AttemptId> {
     AttemptId::parse(text).ok_or_else(|| StoreError::Corrupt(format!("attempt {text}")))
 }

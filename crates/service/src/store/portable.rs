@@ -138,6 +138,10 @@ impl Cells {
     }
 }
 
+pub(super) fn each<T>(rows: Vec<Cells>, read: impl Fn(&mut Cells) -> Result<T>) -> Result<Vec<T>> {
+    rows.into_iter().map(|mut cells| read(&mut cells)).collect()
+}
+
 fn unexpected(what: &str) -> StoreError {
     StoreError::Corrupt(what.to_owned())
 }
@@ -148,8 +152,7 @@ impl Store {
         statement: Statement,
         read: impl Fn(&mut Cells) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let rows = engine!(self.select(statement))?;
-        rows.into_iter().map(|mut cells| read(&mut cells)).collect()
+        each(engine!(self.select(statement))?, read)
     }
 
     pub(super) async fn select_one<T>(
@@ -158,6 +161,16 @@ impl Store {
         read: impl Fn(&mut Cells) -> Result<T>,
     ) -> Result<Option<T>> {
         Ok(self.select(statement, read).await?.into_iter().next())
+    }
+
+    /// For the service itself, which does not wait behind those who look at pages. One after the other, each
+    /// answered as of its own moment.
+    pub(super) async fn read<const COUNT: usize>(
+        &self,
+        statements: [Statement; COUNT],
+    ) -> Result<[Vec<Cells>; COUNT]> {
+        let found = engine!(self.read(statements.into()))?;
+        Ok(found.try_into().expect("an answer for each"))
     }
 
     /// Whether it changed a row.

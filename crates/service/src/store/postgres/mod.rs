@@ -3,9 +3,7 @@
 mod batch;
 mod connect;
 mod deadlines;
-mod directory;
 mod dossiers;
-mod due;
 mod exceptions;
 mod inspect;
 mod orders;

@@ -12,12 +12,12 @@ use super::portable::{self, closed};
 use super::{Fault, Postgres, REAL_NOW_MS, Told, change, many};
 use crate::domain::{ApplicationId, Event, EventId, Lane, NewOrder, ReferenceNumber, Steady};
 use crate::store::outbox::{
-    CLAIM_COLUMNS, ClaimRow, DeliveryRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote,
-    ReplaySlice, SCANNED_MAX, Stretch, in_force, lane_due,
+    CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote, ReplaySlice,
+    SCANNED_MAX, Stretch, in_force, lane_due,
 };
 use crate::store::{
-    Claimed, DeliveryAttempt, DeliveryRecord, EventFilter, EventRecord, EventState, Feed, FeedPage,
-    LaneDue, LeaseToken, Recorded, Result, Want, as_limit,
+    Claimed, DeliveryAttempt, EventFilter, EventRecord, EventState, Feed, FeedPage, LaneDue,
+    LeaseToken, Recorded, Result, Want, as_limit,
 };
 
 /// Our own nodes' writes that nobody sees yet: a commit may wait long for a standby.
@@ -170,24 +170,6 @@ impl Postgres {
             .await
             .map_err(Fault::from)?;
         rows.iter().map(|row| event_row(row).read()).collect()
-    }
-
-    pub(in crate::store) async fn deliveries_of(
-        &self,
-        event: &EventId,
-    ) -> Result<Vec<DeliveryRecord>> {
-        let sql = "select attempt, at_ms, http_status, latency_ms, error, answer_start
-                   from delivery_attempts where event_id = $1 order by attempt";
-        let rows = many(&self.client().await?, sql, &[&event.as_str()]).await?;
-        let read = |row: &Row| DeliveryRow {
-            attempt: row.get(0),
-            at_ms: row.get(1),
-            http_status: row.get(2),
-            latency_ms: row.get(3),
-            error: row.get(4),
-            answer_start: row.get(5),
-        };
-        rows.iter().map(|row| read(row).read()).collect()
     }
 
     pub(in crate::store) async fn replay(

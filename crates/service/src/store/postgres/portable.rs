@@ -13,9 +13,19 @@ use crate::store::{Result, StoreError};
 impl Postgres {
     pub(in crate::store) async fn select(&self, statement: Statement) -> Result<Vec<Cells>> {
         let _looking = self.lookers.acquire().await.map_err(|_| closed())?;
+        found(&self.client().await?, &statement).await
+    }
+
+    pub(in crate::store) async fn read(
+        &self,
+        statements: Vec<Statement>,
+    ) -> Result<Vec<Vec<Cells>>> {
         let db = self.client().await?;
-        let found = many(&db, &own(&statement.sql), &given(&statement)).await?;
-        found.iter().map(|row| cells(row).map(Cells::new)).collect()
+        let mut all = Vec::with_capacity(statements.len());
+        for statement in &statements {
+            all.push(found(&db, statement).await?);
+        }
+        Ok(all)
     }
 
     /// Not among those who look: it is short, and some of it is the service's own.
@@ -34,6 +44,11 @@ impl Postgres {
         transaction.commit().await.map_err(Fault::from)?;
         Ok(true)
     }
+}
+
+async fn found(db: &impl GenericClient, statement: &Statement) -> Result<Vec<Cells>> {
+    let rows = many(db, &own(&statement.sql), &given(statement)).await?;
+    rows.iter().map(|row| cells(row).map(Cells::new)).collect()
 }
 
 pub(super) fn closed() -> StoreError {

@@ -1,8 +1,7 @@
 //! The embedded engine: SQLite in WAL mode, one writer thread, readers beside it.
 
 mod copies;
-mod directory;
-mod due;
+mod deadlines;
 mod exceptions;
 mod inspect;
 mod order_ids;

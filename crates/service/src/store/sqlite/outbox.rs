@@ -8,13 +8,13 @@ use super::Sqlite;
 use super::statements::{Db, execute, row, rows};
 use crate::domain::{ApplicationId, Event, EventId, Lane, ReferenceNumber, Steady};
 use crate::store::outbox::{
-    CLAIM_COLUMNS, ClaimRow, DeliveryRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote,
-    ReplaySlice, SCANNED_MAX, Stretch, in_force, lane_due,
+    CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote, ReplaySlice,
+    SCANNED_MAX, Stretch, in_force, lane_due,
 };
 use crate::store::portable::Statement;
 use crate::store::{
-    Claimed, DeliveryAttempt, DeliveryRecord, EventFilter, EventRecord, EventState, Feed, FeedPage,
-    LaneDue, LeaseToken, Recorded, Result, Want, as_limit,
+    Claimed, DeliveryAttempt, EventFilter, EventRecord, EventState, Feed, FeedPage, LaneDue,
+    LeaseToken, Recorded, Result, Want, as_limit,
 };
 
 impl Sqlite {
@@ -83,30 +83,6 @@ impl Sqlite {
                 let ((after, to), limit) = (filter.ids(), as_limit(limit));
                 let given = params![id, application, reference, state, after, to, limit];
                 rows(db, &sql, given, event_row)?.into_iter().map(EventRow::read).collect()
-            })
-            .await
-    }
-
-    pub(in crate::store) async fn deliveries_of(
-        &self,
-        event: &EventId,
-    ) -> Result<Vec<DeliveryRecord>> {
-        let event = event.clone();
-        let sql = "select attempt, at_ms, http_status, latency_ms, error, answer_start
-                   from delivery_attempts where event_id = ?1 order by attempt";
-        let read = |row: &Row<'_>| {
-            Ok(DeliveryRow {
-                attempt: row.get(0)?,
-                at_ms: row.get(1)?,
-                http_status: row.get(2)?,
-                latency_ms: row.get(3)?,
-                error: row.get(4)?,
-                answer_start: row.get(5)?,
-            })
-        };
-        self.reader
-            .run(move |db| {
-                rows(db, sql, [event.as_str()], read)?.into_iter().map(DeliveryRow::read).collect()
             })
             .await
     }

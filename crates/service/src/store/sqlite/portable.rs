@@ -10,18 +10,16 @@ use crate::store::portable::{Cells, Statement, Value};
 
 impl Sqlite {
     pub(in crate::store) async fn select(&self, statement: Statement) -> Result<Vec<Cells>> {
-        let Statement { sql, values } = statement;
-        self.looker
-            .run(move |db| {
-                #[cfg(test)]
-                tests::is_served_by_indexes(db, &sql)?;
-                rows(db, &sql, params_from_iter(&values), |row| {
-                    let columns = row.as_ref().column_count();
-                    (0..columns).map(|column| row.get_ref(column).map(value)).collect()
-                })
-            })
+        self.looker.run(move |db| found(db, &statement)).await
+    }
+
+    pub(in crate::store) async fn read(
+        &self,
+        statements: Vec<Statement>,
+    ) -> Result<Vec<Vec<Cells>>> {
+        self.reader
+            .run(move |db| statements.iter().map(|statement| found(db, statement)).collect())
             .await
-            .map(|rows: Vec<Vec<Value>>| rows.into_iter().map(Cells::new).collect())
     }
 
     pub(in crate::store) async fn transact(&self, statements: Vec<Statement>) -> Result<bool> {
@@ -41,6 +39,17 @@ impl Sqlite {
             false => self.writer.run_compound(work).await,
         }
     }
+}
+
+fn found(db: &Db<'_>, statement: &Statement) -> Result<Vec<Cells>> {
+    let Statement { sql, values } = statement;
+    #[cfg(test)]
+    tests::is_served_by_indexes(db, sql)?;
+    rows(db, sql, params_from_iter(values), |row| {
+        let columns = row.as_ref().column_count();
+        let cells = (0..columns).map(|column| row.get_ref(column).map(value));
+        cells.collect::<rusqlite::Result<_>>().map(Cells::new)
+    })
 }
 
 impl ToSql for Value {
