@@ -76,15 +76,23 @@ test("an order nobody chose a method for ends a day later, in the open page too"
   await leave();
 });
 
-test("a page left open for longer than its session renews it, and keeps what is typed", async () => {
+const hasFocus = (target) => target.evaluate((one) => one === document.activeElement);
+
+test("a page left open for longer than its session renews it under the payer's hands", async () => {
   const { page, leave } = await stage.visit({ allowed: [SESSION_OVER] });
   await checkout.choosePhone(page);
-  await page.locator("#phone").fill("92345");
+  await page.locator(".cancel summary").click();
+  const field = page.locator("#phone");
+  await field.fill("92345");
+  await field.evaluate((one) => one.setSelectionRange(1, 3));
   const session = await page.locator("main").getAttribute("data-session");
   await stage.service.advance(1_000);
   await page.clock.fastForward(2_000);
   await page.locator(`main:not([data-session="${session}"])`).waitFor();
-  assert.equal(await page.locator("#phone").inputValue(), "92345");
+  assert.equal(await field.inputValue(), "92345");
+  assert.deepEqual(await field.evaluate((one) => [one.selectionStart, one.selectionEnd]), [1, 3]);
+  assert.ok(await hasFocus(field), "the keyboard stays");
+  assert.ok(await page.locator(".cancel button").isVisible(), "what was open stays open");
   await checkout.payByPhone(page, "900000001");
   await checkout.on(page, "waiting");
   await leave();
@@ -96,21 +104,28 @@ test("a payer who pays with a session that has run out presses once more", async
   await checkout.choosePhone(page);
   await stage.service.advance(1_000);
   await checkout.payByPhone(page, "900000001");
-  await page.locator("form button.first:not([disabled])").waitFor();
+  await page.locator('main:not([aria-busy="true"]) form button.first').waitFor();
   assert.equal(await page.locator("#phone").inputValue(), "900000001");
   await checkout.press(page, page.locator("form button.first"));
   await checkout.on(page, "waiting");
   await leave();
 });
 
-test("a code nobody used is told, and gives the choice back", async () => {
+test("a code nobody used is told, and another is one press away", async () => {
   const { page, leave } = await stage.visit({ allowed: [SESSION_OVER] });
   await checkout.chooseCode(page);
   await stage.service.advance(900);
   await checkout.look(page, "refused");
-  await page.locator("main").getByText("O código expirou").waitFor();
-  await page.getByRole("link", { name: "Tentar de novo" }).click();
+  await page.getByRole("heading", { name: "O código expirou" }).waitFor();
+  await page.setViewportSize(PHONE);
+  await looksRight(page, "code-expired-pt-phone");
+  await page.getByRole("link", { name: "Outro método" }).click();
   await checkout.on(page, "choose");
+  await page.goBack();
+  await checkout.on(page, "refused");
+  await checkout.press(page, page.getByRole("button", { name: "Tentar de novo" }));
+  await checkout.on(page, "code");
+  assert.equal(await checkout.attempts(page), 2);
   await leave();
 });
 
@@ -157,8 +172,13 @@ test("a tap on a slow network is seen at once, and told after a while", async ()
   });
   await checkout.payByPhone(page, "900000001");
   await page.locator('main[aria-busy="true"]').waitFor();
+  const other = page.getByRole("link", { name: "Outro método" });
+  // For a finger; the driver waits until it is no longer called disabled.
+  await other.dispatchEvent("click");
   await page.clock.fastForward(2_000);
   await page.getByText(SENTENCES.slow.pt).waitFor();
+  assert.equal(new URL(page.url()).searchParams.get("view"), "phone", "the link waits too");
+  assert.ok(await hasFocus(page.locator("form button.first")));
   await page.setViewportSize(PHONE);
   await looksRight(page, "slow-pt-phone");
   answer();
@@ -197,6 +217,7 @@ test("what could not be sent is asked for again by the payer, and paid once", as
   await page.waitForEvent("requestfailed");
   await page.waitForEvent("requestfailed");
   assert.ok(await page.getByText(SENTENCES.unsent.pt).isVisible());
+  assert.ok(await hasFocus(page.locator("form button.first")), "one key sends it again");
   await checkout.on(page, "phone");
   await context.setOffline(false);
   const heard = page.waitForResponse(/\/status/);
@@ -222,5 +243,33 @@ test("a page that lost the network catches up when it is back", async () => {
   await context.setOffline(false);
   await checkout.on(page, "paid");
   assert.ok(!(await page.locator("#problem").isVisible()));
+  await leave();
+});
+
+test("a push whose time is up while nobody answers no longer asks for a payment", async () => {
+  const { page, context, leave } = await stage.visit({ allowed: [/ERR_INTERNET_DISCONNECTED/] });
+  await checkout.pushTo(page, "900000003");
+  await checkout.on(page, "waiting");
+  await context.setOffline(true);
+  await page.clock.fastForward(91_000);
+  await page.getByRole("heading", { name: SENTENCES.waitEnded.pt }).waitFor();
+  assert.ok(!(await page.locator(".steps, .lead").first().isVisible()));
+  await looksRight(page, "waiting-ended-pt-phone");
+  await context.setOffline(false);
+  await page.getByText("Abra a app e autorize o pagamento").waitFor();
+  await stage.service.advance(90);
+  await checkout.look(page, "refused");
+  await leave();
+});
+
+test("what was said to a screen reader is gone when it reads on", async () => {
+  const { page, leave } = await stage.visit();
+  await checkout.pushTo(page, "900002001");
+  await stage.service.advance(5);
+  await checkout.look(page, "refused");
+  const said = page.locator("#say");
+  assert.match(await said.textContent(), /Saldo insuficiente/);
+  await page.clock.fastForward(5_000);
+  assert.equal(await said.textContent(), "");
   await leave();
 });

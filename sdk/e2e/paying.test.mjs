@@ -103,8 +103,10 @@ test("a copied reference is its digits, without spaces", async () => {
   const { page, leave } = await stage.visit({ permissions });
   await checkout.chooseReference(page);
   const [, reference] = await checkout.slip(page);
-  await page.locator(".slip button").nth(1).click();
+  const button = page.locator(".slip button").nth(1);
+  await button.click();
   await page.getByText("Copiado").first().waitFor();
+  assert.ok(!(await button.locator("svg").isVisible()), "a tick takes the place of the sheets");
   const copied = await page.evaluate(() => navigator.clipboard.readText());
   assert.equal(copied, reference.replaceAll(" ", ""));
   await leave();
@@ -161,6 +163,9 @@ test("a push nobody answers ends after its ninety seconds and can be tried again
   await checkout.on(page, "waiting");
   await stage.service.advance(90);
   await checkout.look(page, "refused");
-  await page.locator("main").getByText("O prazo de 90 segundos terminou").waitFor();
+  await page
+    .locator("main")
+    .getByText("O prazo para autorizar terminou. Se ainda quer pagar, tente de novo")
+    .waitFor();
   await leave();
 });

@@ -129,6 +129,7 @@ test("a window closed before there is an order cancels", async () => {
   const opened = page.waitForEvent("popup");
   await button.click();
   const popup = await opened;
+  assert.equal(await popup.locator("html").getAttribute("lang"), "pt", "it is read aloud");
   await popup.close();
   await settle(page, 1_000);
   await called(page, "cancel");
@@ -306,17 +307,28 @@ test("in a browser without sheets of its own the layer covers the page all the s
   }
 });
 
-test("a layer that is closed cancels", async () => {
-  const visitor = await shopper(stage);
-  const { page, button, leave } = visitor;
-  await blocked(page);
-  await button.click();
-  await page.frameLocator("iframe").locator('main[data-screen="choose"]').waitFor();
-  await page.getByLabel("Fechar").click();
-  await settle(page, 1_000);
-  await called(page, "cancel");
-  await leave();
-});
+for (const [way, shut] of [
+  ["closed", (page) => page.getByLabel("Fechar").click()],
+  ["left by its key", (page) => page.keyboard.press("Escape")],
+]) {
+  test(`a layer that is ${way} cancels`, async () => {
+    const visitor = await shopper(stage);
+    const { page, button, leave } = visitor;
+    await blocked(page);
+    await button.click();
+    const frame = page.frameLocator("iframe");
+    await frame.locator('main[data-screen="choose"]').waitFor();
+    const layer = page.getByRole("dialog", { name: "Pagar" });
+    const [bar, below] = await Promise.all(
+      [layer.getByLabel("Fechar"), layer.locator("iframe")].map((one) => one.boundingBox()),
+    );
+    assert.ok(bar.y + bar.height <= below.y, "the way out covers nothing");
+    await shut(page);
+    await settle(page, 1_000);
+    await called(page, "cancel");
+    await leave();
+  });
+}
 
 test("where neither a window nor a frame can be had, the page goes to the checkout", async () => {
   // The order is of another origin than this page: its checkout is not shown in a frame here.

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { DESK } from "./support/browser.mjs";
 import * as checkout from "./support/checkout.mjs";
 import { keepPicture, looksRight } from "./support/looks.mjs";
 import { useStage } from "./support/stage.mjs";
@@ -56,6 +57,48 @@ test("a long name and the largest amount fit on the smallest phone", async () =>
   await leave();
 });
 
+/** A word that begins on one line ends on it. */
+const isWhole = (target) =>
+  target.evaluate((one) => {
+    const range = document.createRange();
+    range.selectNodeContents(one);
+    return new Set([...range.getClientRects()].map(({ top }) => top)).size === 1;
+  });
+
+test("money is one word, on the proof and beside it", async () => {
+  const { page, order, leave } = await stage.visit({ order: { amount: 1_250_000 } });
+  await page.setViewportSize(DESK);
+  assert.ok(await isWhole(page.locator(".amount")));
+  await stage.service.simulate(order, "confirm");
+  await checkout.look(page, "paid");
+  for (const width of [DESK.width, 360, 320, 280]) {
+    await page.setViewportSize({ width, height: 640 });
+    assert.ok(await isWhole(page.locator(".facts dd").first()), `${width}`);
+  }
+  await leave();
+});
+
+test("letters more than twice as large leave every digit on the screen", async () => {
+  // As many of its own letters fit into a line as with a zoom of 240 percent.
+  const viewport = { width: 150, height: 308 };
+  const { page, leave } = await stage.visit({ viewport, query: { view: "phone" } });
+  const field = page.locator("#phone");
+  await field.fill("900000003");
+  assert.ok(await field.evaluate((one) => one.scrollWidth <= one.clientWidth), "all nine digits");
+  await looksRight(page, "phone-zoomed");
+  for (const [screen, choose] of [
+    ["code", checkout.chooseCode],
+    ["reference", checkout.chooseReference],
+  ]) {
+    await page.getByRole("link", { name: "Outro método" }).click();
+    await checkout.on(page, "choose");
+    await looksRight(page, "choose-zoomed");
+    await choose(page);
+    await looksRight(page, `${screen}-zoomed`);
+  }
+  await leave();
+});
+
 test("an amount that the shop hides is on the button and the slip alone", async () => {
   const { page, leave } = await stage.visit({ query: { amount: "0" } });
   const head = page.locator("header.order");
@@ -79,13 +122,16 @@ test("the printed slip has entity, reference and amount on one sheet, and nothin
 });
 
 test("the printed proof has amount, date, method and numbers on one sheet", async () => {
-  const { order, page, leave } = await stage.visit();
+  const name = "Enciclopédia da cozinha de Angola, em doze volumes ".repeat(4).trim();
+  const { order, page, leave } = await stage.visit({ order: { name } });
   await checkout.pushTo(page, "900000000");
   await stage.service.advance(3);
   await checkout.look(page, "paid");
   const { referenceNumber, externalTransactionId } = order;
   const facts = ["15.000,00\u00a0Kz", "Multicaixa Express", referenceNumber, externalTransactionId];
   await onPaper(page, "paid-print", facts);
+  const label = page.locator(".label");
+  assert.ok(await label.evaluate((one) => one.scrollHeight <= one.clientHeight), "all of the name");
   await leave();
 });
 

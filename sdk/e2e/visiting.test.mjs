@@ -169,7 +169,8 @@ test("without scripts a push is sent once, watched by reloads, and paid", async 
   await page.locator("form button.first").dblclick();
   await checkout.on(page, "waiting");
   assert.equal(await checkout.attempts(page), 1);
-  assert.equal(await page.locator('meta[http-equiv="refresh"]').count(), 1);
+  const refresh = page.locator('meta[http-equiv="refresh"]');
+  assert.equal(await refresh.getAttribute("content"), "15", "time to cancel");
   await stage.service.advance(30);
   await page.reload();
   await checkout.on(page, "paid");

@@ -8,7 +8,7 @@ import { leave, postState } from "./checkout/messages";
 import { onSwap, page } from "./checkout/page";
 import { pausePolling, startPolling } from "./checkout/poll";
 import { hideOffline, showOffline } from "./checkout/problem";
-import { load } from "./checkout/swap";
+import { isBusy, load } from "./checkout/swap";
 
 function screenShown(): void {
   const { main } = page();
@@ -40,7 +40,7 @@ let following = "";
 
 document.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (!isArmed()) return;
+  if (!isArmed() || isBusy()) return;
   const form = event.target as HTMLFormElement;
   const fields = new URLSearchParams();
   new FormData(form).forEach((value, name) => {
@@ -60,7 +60,7 @@ document.addEventListener("click", (event) => {
   if (swap) {
     event.preventDefault();
     // Tapped again while it is on its way, it would only begin anew.
-    if (following === swap.href) return;
+    if (following === swap.href || swap.getAttribute("aria-disabled") === "true") return;
     following = swap.href;
     void load(swap.href, { remember: true }).finally(() => {
       following = "";

@@ -63,6 +63,11 @@ export const SENTENCES = {
     en: "Proof of payment. Not an invoice.",
     fr: "Justificatif de paiement. Ne vaut pas facture.",
   },
+  waitEnded: {
+    pt: "O prazo terminou. Estamos a verificar; não pague outra vez.",
+    en: "The time has run out. We are checking; do not pay again.",
+    fr: "Le délai est dépassé. Nous vérifions\u00a0; ne payez pas à nouveau.",
+  },
   cancelling: { pt: "A cancelar", en: "Cancelling", fr: "Annulation en cours" },
   offline: {
     pt: "Sem ligação. Tentamos de novo assim que a ligação voltar.",

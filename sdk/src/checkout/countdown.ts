@@ -7,19 +7,27 @@ const DRIFT_SECONDS_MAX = 2;
 
 let timer = 0;
 let endsAt = 0;
+let drawn = 0;
+let heading = "";
 
 /** `ended`: what to do when the time is up, since only the server knows how it went. */
 export function startCountdown(ended: () => void): void {
   clearInterval(timer);
-  const text = page().main.querySelector<HTMLElement>("[data-seconds]");
+  const { main } = page();
+  const text = main.querySelector<HTMLElement>("[data-seconds]");
   if (!text) return;
+  heading = main.querySelector("h1")?.textContent ?? "";
+  drawn = -1;
   endsAt = Date.now() + Number(text.dataset.seconds) * 1000;
   timer = setInterval(() => {
     const left = secondsLeft();
+    // At zero it stays, unless the server's clock says otherwise.
+    if (left === drawn) return;
+    drawn = left;
     draw(text, left);
     if (left === SAID_ALOUD_SECONDS) say(text.textContent ?? "");
     if (left > 0) return;
-    clearInterval(timer);
+    say(text.dataset.ended ?? "");
     ended();
   }, 1000);
 }
@@ -35,8 +43,14 @@ function secondsLeft(): number {
 
 function draw(text: HTMLElement, left: number): void {
   const { main } = page();
+  const { ended = "" } = text.dataset;
   text.textContent = (text.dataset.text ?? "").replace("{s}", String(left));
   const figure = main.querySelector(".seconds");
   if (figure) figure.textContent = String(left);
   main.querySelector(".left")?.setAttribute("stroke-dasharray", `${left} 90`);
+  // Nobody is asked to authorise what may have been authorised, should the network be gone by then.
+  const title = main.querySelector("h1");
+  const words = left > 0 ? heading : ended;
+  if (title && title.textContent !== words) title.textContent = words;
+  for (const step of main.querySelectorAll<HTMLElement>(".lead, .steps")) step.hidden = left === 0;
 }

@@ -32,10 +32,20 @@ export function page(): Page {
   };
 }
 
+// Whoever reads on to it later must not take it for news.
+const SAID_FOR_MS = 5_000;
+
+let silence = 0;
+
 /** Says a sentence to a screen reader, without moving the reader's place. */
 export function say(text: string): void {
   const live = document.getElementById("say");
-  if (live) live.textContent = text;
+  if (!live) return;
+  live.textContent = text;
+  clearTimeout(silence);
+  silence = setTimeout(() => {
+    live.textContent = "";
+  }, SAID_FOR_MS);
 }
 
 let listener = (): void => {};

@@ -24,11 +24,16 @@ export function isLoading(): boolean {
   return loading > 0;
 }
 
+/** What the payer pressed on this screen is on its way. */
+export function isBusy(): boolean {
+  return page().main.getAttribute("aria-busy") === "true";
+}
+
 export async function load(url: string, options: Options): Promise<void> {
   newest += 1;
   loading += 1;
   const mine = newest;
-  setBusy(true);
+  setBusy(true, options.fields !== undefined);
   const slow = setTimeout(() => {
     if (mine === newest && !options.quiet) showSlow();
   }, SLOW_MS);
@@ -37,7 +42,7 @@ export async function load(url: string, options: Options): Promise<void> {
   loading -= 1;
   if (mine !== newest) return;
   if (!answer || !show(answer)) {
-    setBusy(false);
+    setBusy(false, false);
     return;
   }
   if (options.remember) history.pushState(null, "", answer.url);
@@ -57,10 +62,15 @@ function show(answer: Answer): boolean {
   hideProblem();
   const { main, screen } = page();
   keepTyping(main, nextMain);
+  const isSame = nextMain.dataset.screen === screen;
+  const resume = isSame ? keepPlace(main, nextMain) : () => startReading(nextMain);
   main.replaceWith(nextMain);
   document.title = next.title;
-  moveReader(nextMain, screen);
   swapped();
+  const wrong = nextMain.querySelector<HTMLElement>("[aria-invalid]");
+  if (wrong) wrong.focus();
+  else resume();
+  tell(nextMain);
   return true;
 }
 
@@ -74,25 +84,42 @@ function keepTyping(main: HTMLElement, nextMain: HTMLElement): void {
   if (field && !field.value) field.value = typedPhone;
 }
 
-/** The field to correct, else the heading of a new screen, gets the focus. */
-function moveReader(main: HTMLElement, screenBefore: string): void {
-  const wrong = main.querySelector<HTMLElement>("[aria-invalid]");
-  const heading = main.querySelector<HTMLElement>("h1");
-  if (wrong) {
-    wrong.focus();
-  } else if (main.dataset.screen !== screenBefore) {
-    window.scrollTo(0, 0);
-    heading?.focus();
-  }
-  // The focus reads the heading; the live region adds what stands below it.
-  say((main.querySelector(".error, .lead") ?? heading)?.textContent?.trim() ?? "");
+/** The same screen is renewed under the payer's hands: what was open stays open, the caret stays where it was. */
+function keepPlace(main: HTMLElement, nextMain: HTMLElement): () => void {
+  const details = nextMain.querySelector("details");
+  if (details) details.open = main.querySelector("details")?.open ?? false;
+  const at = document.activeElement as HTMLInputElement;
+  const same = [...nextMain.querySelectorAll<HTMLInputElement>("a,button,h1,summary,#phone")].find(
+    ({ id, textContent }) => id === at.id && textContent === at.textContent,
+  );
+  const { selectionStart, selectionEnd } = at;
+  // What has gone was acted on, as a rule: what is read next begins at the heading.
+  const next = same ?? (main.contains(at) ? nextMain.querySelector("h1") : undefined);
+  return () => {
+    next?.focus({ preventScroll: true });
+    if (same?.id) same.setSelectionRange(selectionStart, selectionEnd);
+  };
 }
 
-/** Seen at once: on a slow network a tap that changes nothing is tapped again. */
-function setBusy(busy: boolean): void {
+function startReading(main: HTMLElement): void {
+  window.scrollTo(0, 0);
+  main.querySelector("h1")?.focus();
+}
+
+/** The focus reads the heading; the live region adds what stands below it. */
+function tell(main: HTMLElement): void {
+  const below = main.querySelector(".error, .lead") ?? main.querySelector("h1");
+  say(below?.textContent?.trim() ?? "");
+}
+
+/**
+ * Seen at once: on a slow network a tap that changes nothing is tapped again. While a form is on its way no
+ * link leads elsewhere. Nothing is disabled in earnest: that would lose the focus.
+ */
+function setBusy(busy: boolean, isSending: boolean): void {
   const { main } = page();
   main.setAttribute("aria-busy", String(busy));
-  for (const button of main.querySelectorAll<HTMLButtonElement>("form button")) {
-    button.disabled = busy;
+  for (const one of main.querySelectorAll("form button, a[data-swap]")) {
+    one.setAttribute("aria-disabled", String(one.tagName === "A" ? isSending : busy));
   }
 }

@@ -16,6 +16,16 @@ export interface Overlay {
   remove(): void;
 }
 
+/** What stands before everything else: it says so, and a key leads out of it. */
+export function modal(host: HTMLElement, label: string, leave: () => void): void {
+  host.setAttribute("role", "dialog");
+  host.setAttribute("aria-modal", "true");
+  host.setAttribute("aria-label", label);
+  host.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") leave();
+  });
+}
+
 export function showOverlay(lang: Language, focus: () => void, cancel: () => void): Overlay {
   const host = make("div");
   const before = document.activeElement as HTMLElement | null;
@@ -26,18 +36,14 @@ export function showOverlay(lang: Language, focus: () => void, cancel: () => voi
   show.addEventListener("click", focus);
   end.addEventListener("click", cancel);
   const told = make("p", { textContent: text.inWindow });
-  const box = make("div", {}, told, show, end);
-  box.setAttribute("role", "dialog");
-  box.setAttribute("aria-modal", "true");
-  box.setAttribute("aria-label", text.inWindow);
-  root.append(box);
+  modal(host, text.inWindow, cancel);
+  root.append(make("div", {}, told, show, end));
   document.body.append(host);
   // Not at once: the focus belongs to the other window until the payer comes back to this one.
   const back = () => show.focus();
   window.addEventListener("focus", back);
   // What lies behind is not to be reached while this is in front of it.
   host.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") cancel();
     if (event.key !== "Tab") return;
     event.preventDefault();
     (root.activeElement === show ? end : show).focus();

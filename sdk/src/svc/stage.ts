@@ -3,6 +3,7 @@
 
 import { cover, make } from "./dom";
 import type { Language } from "./options";
+import { modal } from "./overlay";
 import { TEXTS } from "./texts";
 
 export interface Stage {
@@ -33,6 +34,7 @@ export function openWindow(lang: Language): Stage | undefined {
     popup.document.title = TEXTS[lang].wait;
     // Without it a telephone shows the words as on a wide screen: too small to read.
     popup.document.head.append(make("meta", { name: "viewport", content: "width=device-width" }));
+    popup.document.documentElement.lang = lang;
     const body = popup.document.body;
     body.textContent = TEXTS[lang].wait;
     body.style.cssText = "font:18px system-ui,sans-serif;padding:3em 1em;text-align:center";
@@ -52,10 +54,9 @@ export function openWindow(lang: Language): Stage | undefined {
   };
 }
 
-const LAYER = `:host{background:rgba(0,0,0,.6)}
-iframe{position:absolute;top:0;left:0;width:100%;height:100%;border:0;background:#fff}
-@media(min-width:560px){iframe{top:24px;left:calc(50% - 220px);width:440px;height:calc(100% - 48px);border-radius:16px}}
-button{position:absolute;top:8px;right:8px;width:48px;height:48px;border:0;border-radius:24px;background:rgba(0,0,0,.6);color:#fff;font:24px system-ui,sans-serif;cursor:pointer}`;
+const LAYER = `:host{padding:0 calc(50% - 220px);background:rgba(0,0,0,.9)}
+iframe{width:100%;height:calc(100% - 48px);border:0;background:#fff}
+button{display:block;width:48px;height:48px;margin-left:auto;border:0;background:transparent;color:#fff;font:24px system-ui,sans-serif;cursor:pointer}`;
 
 /** A layer over the page with the checkout in a frame. */
 export function openLayer(lang: Language): Stage {
@@ -75,7 +76,8 @@ export function openLayer(lang: Language): Stage {
     host.remove();
   };
   shut.addEventListener("click", close);
-  root.append(frame, shut);
+  modal(host, TEXTS[lang].pay, close);
+  root.append(shut, frame);
   document.body.append(host);
   shut.focus();
   return {

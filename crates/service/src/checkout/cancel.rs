@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use super::notice;
 use super::pay::{Form, anew, see_page};
-use super::view;
 use super::visit::Visit;
 use crate::app::App;
 use crate::domain::{Author, CancelReason, Status};
@@ -21,6 +21,6 @@ pub(super) async fn cancel(State(app): State<App>, visit: Visit, body: Body) -> 
     match orders::cancel(&app, reference, CancelReason::Payer, &by).await {
         Ok(Cancelling::Waits | Cancelling::Settled(Status::Cancelled)) => see_page(&visit, ""),
         Ok(Cancelling::Settled(_)) => anew(&app, visit, StatusCode::CONFLICT).await,
-        Err(fault) => view::failed(&visit.headers, visit.options.language, &fault.into()),
+        Err(fault) => notice::failed(&visit.asker(), &fault.into()),
     }
 }

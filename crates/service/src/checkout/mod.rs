@@ -5,6 +5,7 @@
 
 mod assets;
 mod cancel;
+mod notice;
 mod page;
 mod pay;
 mod payment;

@@ -4,17 +4,17 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use super::notice;
 use super::presence;
-use super::view::{self, Typed, render};
+use super::view::{Typed, render};
 use super::visit::Visit;
 use crate::app::App;
 use crate::http::ApiError;
 
 pub(super) async fn page(State(app): State<App>, visit: Visit) -> Response {
-    let language = visit.options.language;
     match presence::seen(&app, &visit, false).await {
         Ok(()) => render(&app, &visit, StatusCode::OK, &Typed::default()),
-        Err(ApiError::RateLimited(limited)) => view::too_many(&visit.headers, language, limited),
-        Err(fault) => view::failed(&visit.headers, language, &fault),
+        Err(ApiError::RateLimited(limited)) => notice::too_many(&visit.asker(), limited),
+        Err(fault) => notice::failed(&visit.asker(), &fault),
     }
 }

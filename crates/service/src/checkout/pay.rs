@@ -6,8 +6,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::SignedDuration;
 
+use super::notice;
 use super::session::Session;
-use super::view::{self, Typed, render};
+use super::view::{Typed, render};
 use super::visit::Visit;
 use crate::app::App;
 use crate::domain::{Author, PaymentMethod, PhoneNumber};
@@ -37,12 +38,8 @@ pub(super) async fn pay(State(app): State<App>, visit: Visit, body: Body) -> Res
         Err(PayError::NotOffered) => {
             render(&app, &visit, StatusCode::UNPROCESSABLE_ENTITY, &Typed::default())
         }
-        Err(PayError::TooOften(limited)) => {
-            view::too_many(&visit.headers, visit.options.language, limited)
-        }
-        Err(PayError::Store(fault)) => {
-            view::failed(&visit.headers, visit.options.language, &fault.into())
-        }
+        Err(PayError::TooOften(limited)) => notice::too_many(&visit.asker(), limited),
+        Err(PayError::Store(fault)) => notice::failed(&visit.asker(), &fault.into()),
     }
 }
 
@@ -75,7 +72,7 @@ impl Form {
         }
         let reference = &visit.dossier.order.reference_number;
         if let Err(limited) = app.limits.checkout_poll(reference) {
-            return Err(Box::new(view::too_many(&visit.headers, visit.options.language, limited)));
+            return Err(Box::new(notice::too_many(&visit.asker(), limited)));
         }
         match Session::of(&app.keys, pairs.value("session"), reference) {
             Some(session) => Ok(Self { session, pairs }),
@@ -117,10 +114,8 @@ fn choose(form: &Form) -> Result<Choice, Unfit> {
 
 /// A reload of what comes next must not send the form again.
 pub(super) fn see_page(visit: &Visit, view: &str) -> Response {
-    let reference = visit.dossier.order.reference_number.as_str();
-    let target = format!("/checkout/{reference}?{}", visit.options.query(view));
     let mut response = StatusCode::SEE_OTHER.into_response();
-    if let Ok(target) = HeaderValue::from_str(&target) {
+    if let Ok(target) = HeaderValue::from_str(&visit.at("", view)) {
         response.headers_mut().insert(header::LOCATION, target);
     }
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -134,7 +129,7 @@ pub(super) async fn anew(app: &App, mut visit: Visit, status: StatusCode) -> Res
             visit.dossier = dossier;
             render(app, &visit, status, &Typed::default())
         }
-        Ok(None) => view::not_found(&visit.headers, visit.options.language),
-        Err(fault) => view::failed(&visit.headers, visit.options.language, &fault.into()),
+        Ok(None) => notice::not_found(&visit.headers, visit.options.language),
+        Err(fault) => notice::failed(&visit.asker(), &fault.into()),
     }
 }

@@ -56,7 +56,8 @@ texts! {
     cancelled: "Pagamento cancelado", "Payment cancelled", "Paiement annulé";
     cancelled_text: "Esta encomenda já não pode ser paga. Para comprar, volte à loja.", "This order can no longer be paid. To buy, go back to the shop.", "Cette commande ne peut plus être payée. Pour acheter, retournez à la boutique.";
     expired: "O prazo terminou", "Expired", "Délai dépassé";
-    expired_text: "Não pague a referência que recebeu. Para comprar, volte à loja.", "Do not pay the reference you were given. To buy, go back to the shop.", "Ne payez pas la référence reçue. Pour acheter, retournez à la boutique.";
+    expired_text: "Não pague a referência que recebeu. Se já a pagou, guarde o talão e o número da operação: o dinheiro será devolvido.", "Do not pay the reference you were given. If you have already paid it, keep the receipt and the operation number: the money will be refunded.", "Ne payez pas la référence reçue. Si vous l'avez déjà payée, gardez le reçu et le numéro d'opération : vous serez remboursé.";
+    closing_text: "Não pague a referência que recebeu. Se já a pagou, guarde o talão e aguarde: esta página actualiza-se sozinha.", "Do not pay the reference you were given. If you have already paid it, keep the receipt and wait: this page updates by itself.", "Ne payez pas la référence reçue. Si vous l'avez déjà payée, gardez le reçu et patientez : cette page s'actualise toute seule.";
     down: "Serviço indisponível", "Service unavailable", "Service indisponible";
     down_text: "Não foi possível iniciar o pagamento. Tente mais tarde.", "The payment could not be started. Try later.", "Le paiement n'a pas pu être lancé. Réessayez plus tard.";
     unshown_text: "Não foi possível mostrar esta página. Se já autorizou o pagamento, não pague outra vez. Tente de novo daqui a pouco.", "This page could not be shown. If you have already approved the payment, do not pay again. Try again shortly.", "Cette page n'a pas pu être affichée. Si vous avez déjà autorisé le paiement, ne payez pas à nouveau. Réessayez dans un instant.";
@@ -79,9 +80,9 @@ texts! {
     refused_payer: "O pedido foi recusado na app", "The request was refused in the app", "La demande a été refusée dans l'app";
     refused_bank: "O seu banco não autorizou o pagamento. Tente com outro cartão", "Your bank did not approve the payment. Try another card", "Votre banque n'a pas autorisé le paiement. Essayez une autre carte";
     funds: "Saldo insuficiente. Tente com outro cartão", "Insufficient balance. Try another card", "Solde insuffisant. Essayez une autre carte";
-    limit: "Limite do cartão excedido", "Card limit exceeded", "Plafond de la carte dépassé";
+    limit: "Limite do cartão excedido. Tente com outro cartão", "Card limit exceeded. Try another card", "Plafond de la carte dépassé. Essayez une autre carte";
     not_enrolled: "Este número não está associado a uma app de pagamentos. Verifique o número", "This number is not linked to a payment app. Check the number", "Ce numéro n'est associé à aucune app de paiement. Vérifiez le numéro";
-    timeout: "O prazo de 90 segundos terminou", "The 90-second limit has passed", "Le délai de 90 secondes est dépassé";
+    timeout: "O prazo para autorizar terminou. Se ainda quer pagar, tente de novo", "The time to approve has run out. If you still want to pay, try again", "Le délai pour autoriser est dépassé. Si vous voulez toujours payer, réessayez";
     refused_other: "O pagamento não foi concluído. Tente de novo", "The payment did not complete. Try again", "Le paiement n'a pas abouti. Réessayez";
     not_found_title: "Página não encontrada", "Page not found", "Page introuvable";
     not_found_text: "Este endereço de pagamento não existe ou já não é válido. Volte à loja e tente de novo.", "This payment address does not exist or is no longer valid. Go back to the shop and try again.", "Cette adresse de paiement n'existe pas ou n'est plus valable. Retournez à la boutique et réessayez.";
@@ -96,5 +97,8 @@ texts! {
     stale: "A página esteve parada e nada foi enviado. Tente outra vez.", "The page had been idle and nothing was sent. Try again.", "La page est restée inactive et rien n'a été envoyé. Réessayez.";
     unpaid_reference: "Tem a referência {reference} por pagar. Se pagar de outro modo, não a pague.", "You have reference {reference} still to pay. If you pay another way, do not pay it.", "Vous avez la référence {reference} à payer. Si vous payez autrement, ne la payez pas.";
     bank_silent: "O banco não respondeu a tempo. Tente de novo", "The bank did not answer in time. Try again", "La banque n'a pas répondu à temps. Réessayez";
-    code_expired: "O código expirou. Nada foi pago com ele", "The code has expired. Nothing was paid with it", "Le code a expiré. Il n'a servi à aucun paiement";
+    code_expired: "O código expirou", "The code has expired", "Le code a expiré";
+    code_unused: "Nada foi pago com ele", "Nothing was paid with it", "Il n'a servi à aucun paiement";
+    tried_out: "Já tentou {tries} vezes com {method}. Escolha outro método", "You have tried {tries} times with {method}. Choose another method", "Vous avez essayé {tries} fois avec {method}. Choisissez un autre moyen";
+    wait_ended: "O prazo terminou. Estamos a verificar; não pague outra vez.", "The time has run out. We are checking; do not pay again.", "Le délai est dépassé. Nous vérifions ; ne payez pas à nouveau.";
 }

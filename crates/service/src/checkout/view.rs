@@ -1,7 +1,7 @@
 //! The page itself: everything a template prints, ready to print.
 
 use askama::Template;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
 use url::Url;
@@ -12,14 +12,12 @@ use super::screen::{Screen, is_expired_code, screen, version};
 use super::session::Session;
 use super::texts::Texts;
 use super::visit::Visit;
-use crate::app::{App, Limited};
+use crate::app::App;
 use crate::domain::{
-    AttemptState, Dossier, Environment, Instrument, PUSH_WINDOW, PaymentAttempt, PaymentMethod,
-    Reason, Status,
+    AttemptState, Dossier, Environment, Instrument, PUSH_WINDOW, PayRefusal, PaymentAttempt,
+    PaymentMethod, Reason, Status, TRIES_PER_METHOD_MAX,
 };
-use crate::http::{
-    ApiError, Language, luanda_time, money, origin_of, own_origin, page_response, protect, qr,
-};
+use crate::http::{luanda_time, money, origin_of, own_origin, page_response, protect, qr};
 
 #[derive(Template)]
 #[template(path = "checkout/page.html")]
@@ -49,7 +47,9 @@ struct Page<'a> {
     version: String,
     methods: Vec<MethodView>,
     other_url: String,
+    /// Where the same method begins again, unless a form is all it takes: then that is its code.
     retry_url: String,
+    retry_method: &'static str,
     can_cancel: bool,
     /// The payer has asked for it, and a payment in progress may still win.
     cancelling: bool,
@@ -64,7 +64,9 @@ struct Page<'a> {
     phone_masked: &'a str,
     seconds_left: String,
     wait_left_now: String,
-    reason: &'static str,
+    reason: String,
+    /// Nobody refused anything: the time of a code has passed.
+    is_expired_code: bool,
     /// The rail said no: nobody need wonder where the money is.
     is_refused: bool,
     entity: &'a str,
@@ -93,16 +95,6 @@ struct MethodView {
     hint: &'static str,
     /// A screen to go to first; empty where a click is all it takes.
     href: String,
-}
-
-#[derive(Template)]
-#[template(path = "checkout/notice.html")]
-struct Notice {
-    lang: &'static str,
-    theme: &'static str,
-    title: &'static str,
-    text: &'static str,
-    css_url: String,
 }
 
 /// What the payer typed and why it was not taken.
@@ -200,24 +192,25 @@ impl<'a> Builder<'a> {
             css_url: css_url(),
             js_url: js_url(),
             session: session.seal(&self.app.keys),
-            page_url: self.at("", &options.view),
+            page_url: self.visit.at("", &options.view),
             // Should the session have run out, the payer is still where the number was typed.
-            pay_url: self.at("/pay", if self.shown == Screen::Phone { "phone" } else { "" }),
-            cancel_url: self.at("/cancel", ""),
+            pay_url: self.visit.at("/pay", if self.shown == Screen::Phone { "phone" } else { "" }),
+            cancel_url: self.visit.at("/cancel", ""),
             // What has not ended may become paid, whatever is on the screen.
             status_url: match order.status {
-                Status::Pending => self.at("/status", &options.view),
+                Status::Pending => self.visit.at("/status", &options.view),
                 Status::Confirmed | Status::Cancelled => String::new(),
             },
             left_url: match options.nonce.is_empty() {
                 true => String::new(),
-                false => self.at("/left", ""),
+                false => self.visit.at("/left", ""),
             },
             screen: self.shown.name(),
             version: version(dossier, self.shown),
             methods: self.methods(),
             other_url: self.other_url(),
             retry_url: self.retry_url(),
+            retry_method: self.retry_method(),
             can_cancel: self.can_cancel(),
             cancelling: dossier.cancel_requested.is_some() && order.status == Status::Pending,
             stale: typed.stale,
@@ -228,7 +221,8 @@ impl<'a> Builder<'a> {
             phone_masked: attempt.map_or("", phone_masked),
             wait_left_now: t.wait_left.replace("{s}", &seconds_left.to_string()),
             seconds_left: seconds_left.to_string(),
-            reason: attempt.map_or("", |attempt| reason(t, attempt)),
+            reason: self.reason(),
+            is_expired_code: attempt.is_some_and(is_expired_code),
             is_refused: attempt.is_some_and(is_refused),
             entity: bank.map_or("", |bank| bank.entity()),
             reference_spaced: bank.map(|bank| bank.spaced()).unwrap_or_default(),
@@ -261,12 +255,6 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A path of this order, with the merchant's options.
-    fn at(&self, verb: &str, view: &str) -> String {
-        let reference = self.visit.dossier.order.reference_number.as_str();
-        format!("/checkout/{reference}{verb}?{}", self.visit.options.query(view))
-    }
-
     /// The links of simulated wallets are paths of ours.
     fn absolute(&self, link: &str) -> String {
         match link.strip_prefix('/') {
@@ -291,7 +279,7 @@ impl<'a> Builder<'a> {
                 PaymentMethod::Direct => self.t.m_own_hint,
             },
             href: match method {
-                PaymentMethod::ExpressWallet => self.at("", "phone"),
+                PaymentMethod::ExpressWallet => self.visit.at("", "phone"),
                 PaymentMethod::BankReference | PaymentMethod::Direct => String::new(),
             },
         };
@@ -322,25 +310,53 @@ impl<'a> Builder<'a> {
             Screen::Refused(attempt) | Screen::Reference(attempt) | Screen::Code(attempt) => {
                 attempt.instrument.method()
             }
-            Screen::Down if self.choices.len() > 1 => return self.at("", "choose"),
+            Screen::Down if self.choices.len() > 1 => return self.visit.at("", "choose"),
             _ => return String::new(),
         };
         let others = self.choices.iter().any(|choice| *choice != current);
-        if others { self.at("", "choose") } else { String::new() }
+        if others { self.visit.at("", "choose") } else { String::new() }
     }
 
     /// The same method once more, with whatever it needs.
     fn retry_url(&self) -> String {
         match self.shown {
-            Screen::Refused(attempt) => match attempt.instrument.method() {
-                method if !self.choices.contains(&method) => String::new(),
-                PaymentMethod::ExpressWallet => self.at("", "phone"),
-                PaymentMethod::BankReference | PaymentMethod::Direct => self.at("", "choose"),
-            },
+            Screen::Refused(_) if self.refused() == Some(PaymentMethod::ExpressWallet) => {
+                self.visit.at("", "phone")
+            }
             // There is no other; whatever was down may be up again.
-            Screen::Down if self.choices.len() == 1 => self.at("", "choose"),
+            Screen::Down if self.choices.len() == 1 => self.visit.at("", "choose"),
             _ => String::new(),
         }
+    }
+
+    fn retry_method(&self) -> &'static str {
+        match self.refused() {
+            Some(method @ (PaymentMethod::BankReference | PaymentMethod::Direct)) => method.code(),
+            Some(PaymentMethod::ExpressWallet) | None => "",
+        }
+    }
+
+    /// What was refused and can be tried once more.
+    fn refused(&self) -> Option<PaymentMethod> {
+        let Screen::Refused(attempt) = self.shown else { return None };
+        Some(attempt.instrument.method()).filter(|method| self.choices.contains(method))
+    }
+
+    /// Why it was refused, or that the method is not offered any more: "try again" would mislead then.
+    fn reason(&self) -> String {
+        let Screen::Refused(attempt) = self.shown else { return String::new() };
+        let method = attempt.instrument.method();
+        let opening = self.visit.dossier.open(method, self.now);
+        if opening != Err(PayRefusal::TooManyAttempts) {
+            return reason(self.t, attempt).to_owned();
+        }
+        if self.choices.is_empty() {
+            return self.t.no_methods.to_owned();
+        }
+        self.t
+            .tried_out
+            .replace("{tries}", &TRIES_PER_METHOD_MAX.to_string())
+            .replace("{method}", &self.name_of(method))
     }
 
     fn can_cancel(&self) -> bool {
@@ -373,7 +389,9 @@ impl<'a> Builder<'a> {
         let live = self.visit.dossier.live(PaymentMethod::BankReference, self.now);
         match live.filter(|_| offers_another).map(|attempt| &attempt.instrument) {
             Some(Instrument::Reference(Some(bank))) => {
-                self.t.unpaid_reference.replace("{reference}", &bank.spaced())
+                // One number, on one line.
+                let reference = bank.spaced().replace(' ', "\u{a0}");
+                self.t.unpaid_reference.replace("{reference}", &reference)
             }
             _ => String::new(),
         }
@@ -381,7 +399,7 @@ impl<'a> Builder<'a> {
 
     /// Only who has a reference is told not to pay it, and who has paid what happens to the money.
     fn ended_text(&self) -> &'static str {
-        let attempts = &self.visit.dossier.attempts;
+        let Dossier { attempts, order, .. } = &self.visit.dossier;
         let paid = |attempt: &PaymentAttempt| {
             matches!(attempt.state, AttemptState::Held | AttemptState::Accepted)
         };
@@ -390,7 +408,10 @@ impl<'a> Builder<'a> {
         if attempts.iter().any(paid) {
             self.t.returned_text
         } else if attempts.iter().any(reference) {
-            self.t.expired_text
+            match order.status {
+                Status::Pending => self.t.closing_text,
+                Status::Confirmed | Status::Cancelled => self.t.expired_text,
+            }
         } else {
             self.t.cancelled_text
         }
@@ -429,7 +450,7 @@ fn phone_masked(attempt: &PaymentAttempt) -> &str {
 
 fn reason(t: &'static Texts, attempt: &PaymentAttempt) -> &'static str {
     if is_expired_code(attempt) {
-        return t.code_expired;
+        return t.code_unused;
     }
     match &attempt.reason {
         Some(Reason::PayerRefused) => t.refused_payer,
@@ -452,44 +473,4 @@ fn is_refused(attempt: &PaymentAttempt) -> bool {
 fn paid_method(dossier: &Dossier) -> PaymentMethod {
     let paid = dossier.attempts.iter().find(|attempt| attempt.state == AttemptState::Accepted);
     paid.map_or(PaymentMethod::Direct, |attempt| attempt.instrument.method())
-}
-
-pub(super) fn not_found(headers: &HeaderMap, language: Language) -> Response {
-    let t = Texts::of(language);
-    notice(headers, language, StatusCode::NOT_FOUND, t.not_found_title, t.not_found_text)
-}
-
-pub(super) fn too_many(headers: &HeaderMap, language: Language, limited: Limited) -> Response {
-    let t = Texts::of(language);
-    let status = StatusCode::TOO_MANY_REQUESTS;
-    let mut response = notice(headers, language, status, t.too_many_title, t.too_many_text);
-    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(limited.retry_after_s));
-    response
-}
-
-pub(super) fn failed(headers: &HeaderMap, language: Language, fault: &ApiError) -> Response {
-    let t = Texts::of(language);
-    let (status, _) = fault.table();
-    tracing::error!(?fault, "a checkout page could not be shown");
-    notice(headers, language, status, t.down, t.unshown_text)
-}
-
-/// A page with nothing on it but a sentence.
-fn notice(
-    headers: &HeaderMap,
-    language: Language,
-    status: StatusCode,
-    title: &'static str,
-    text: &'static str,
-) -> Response {
-    let page = Notice { lang: language.code(), theme: "auto", title, text, css_url: css_url() };
-    let html = page.render().expect("the template only prints strings");
-    let mut response = page_response(status, html, headers);
-    protect(response.headers_mut(), None);
-    // It says nothing about anybody, and an SDK on any page should be able to tell that from silence.
-    let any = HeaderValue::from_static("*");
-    response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, any);
-    let told = HeaderValue::from_static("x-request-id, retry-after");
-    response.headers_mut().insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, told);
-    response
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 
-use super::view;
+use super::notice::{self, Asker};
 use crate::app::App;
 use crate::domain::{Dossier, PaymentMethod, PublishableKey, ReferenceNumber};
 use crate::http::{ApiError, Exchange, Language, Pairs, Path};
@@ -113,13 +113,29 @@ pub(super) struct Visit {
     pub exchange: Exchange,
 }
 
+impl Visit {
+    /// A path of this order, with the merchant's options.
+    pub(super) fn at(&self, verb: &str, view: &str) -> String {
+        let reference = self.dossier.order.reference_number.as_str();
+        format!("/checkout/{reference}{verb}?{}", self.options.query(view))
+    }
+
+    pub(super) fn asker(&self) -> Asker<'_> {
+        Asker {
+            headers: &self.headers,
+            language: self.options.language,
+            page: self.at("", &self.options.view),
+        }
+    }
+}
+
 impl FromRequestParts<App> for Visit {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
         let Path(reference) = Path::<PathReference>::from_request_parts(parts, app)
             .await
-            .map_err(|_| view::not_found(&parts.headers, Language::Pt))?;
+            .map_err(|_| notice::not_found(&parts.headers, Language::Pt))?;
         let options = Options::parse(parts.uri.query());
         let exchange = parts.extensions.get::<Exchange>().cloned().expect("every request has one");
         let headers = parts.headers.clone();
@@ -129,12 +145,19 @@ impl FromRequestParts<App> for Visit {
             }
             // Who guesses is slowed down; unknown, malformed and foreign look alike.
             Ok(None) => Err(match app.limits.checkout_miss(exchange.from) {
-                Ok(()) => view::not_found(&headers, options.language),
-                Err(limited) => view::too_many(&headers, options.language, limited),
+                Ok(()) => notice::not_found(&headers, options.language),
+                Err(limited) => notice::too_many(&asker(&parts.uri, &headers, &options), limited),
             }),
-            Err(fault) => Err(view::failed(&headers, options.language, &fault)),
+            Err(fault) => Err(notice::failed(&asker(&parts.uri, &headers, &options), &fault)),
         }
     }
+}
+
+/// Of an order that was not looked at. The path of a form is no page.
+fn asker<'a>(uri: &Uri, headers: &'a HeaderMap, options: &Options) -> Asker<'a> {
+    let path: Vec<&str> = uri.path().split('/').take(3).collect();
+    let page = format!("{}?{}", path.join("/"), options.query(&options.view));
+    Asker { headers, language: options.language, page }
 }
 
 #[derive(serde::Deserialize)]

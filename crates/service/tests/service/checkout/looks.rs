@@ -62,7 +62,9 @@ async fn h2_who_guesses_is_slowed_down_and_who_knows_is_not(database: TestDataba
     assert_eq!(*limited, StatusCode::TOO_MANY_REQUESTS, "after {} misses", missed.len());
     assert!(missed.len() >= 60, "{}", missed.len());
     assert!(missed.iter().all(|status| *status == StatusCode::NOT_FOUND));
-    let wait: u64 = last.unwrap().header("retry-after").unwrap().parse().unwrap();
+    let last = last.unwrap();
+    assert!(last.text.contains("href=\"/checkout/GUESS?key="), "{}", last.text);
+    let wait: u64 = last.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
     assert_eq!(checkout.page("").await.status, StatusCode::OK, "who knows is let in");
 }
@@ -181,6 +183,7 @@ async fn h22_a_page_that_asks_too_often_is_told_when_to_come_back(database: Test
         pressed = checkout.pay(&session, "NONE", "").await;
     }
     assert_eq!(pressed.status, StatusCode::TOO_MANY_REQUESTS);
+    assert!(super::leads_to_the_page(&checkout, &pressed), "{}", pressed.text);
     assert_eq!(checkout.snapshot().await, before);
     let reference = checkout.another_order("order_2").await;
     let other = Checkout { reference, ..checkout };

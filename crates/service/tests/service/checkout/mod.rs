@@ -106,6 +106,12 @@ fn session_of(page: &Answer) -> String {
     attribute(page, "data-session")
 }
 
+/// Whether it has a way to the page of the order, whatever was asked for.
+fn leads_to_the_page(checkout: &Checkout, notice: &Answer) -> bool {
+    let page = format!("href=\"/checkout/{}?key=", checkout.reference);
+    notice.text.contains(&page)
+}
+
 /// The value of an attribute, as it stands in the page.
 fn attribute(page: &Answer, name: &str) -> String {
     let from = page.text.split(&format!("{name}=\"")).nth(1);

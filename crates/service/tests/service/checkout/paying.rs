@@ -257,6 +257,8 @@ async fn a_method_that_was_tried_too_often_is_no_longer_offered(database: TestDa
     let refused = checkout.page("").await;
     assert!(refused.text.contains("data-screen=\"refused\""), "{}", refused.text);
     assert!(refused.text.contains("Não lhe foi cobrado nada."), "nobody wonders");
+    let told = "Já tentou 5 vezes com Multicaixa Express. Escolha outro método";
+    assert!(refused.text.contains(told), "{}", refused.text);
     assert!(!refused.text.contains("view=phone"), "trying again leads nowhere");
     assert!(refused.text.contains("view=choose"), "another method does");
     for view in ["phone", "choose"] {

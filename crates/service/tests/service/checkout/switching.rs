@@ -51,7 +51,7 @@ async fn what_was_given_out_is_found_again_whatever_was_tried_since(database: Te
         attribute(&reference, "data-share").split("Referência: ").nth(1).unwrap()[..11].to_owned();
     let code = pay(&checkout, "FPSOLPG", "").await;
     assert_eq!(attribute(&code, "data-screen"), "code");
-    let warning = format!("Tem a referência {number} por pagar");
+    let warning = format!("Tem a referência {} por pagar", number.replace(' ', "\u{a0}"));
     assert!(code.text.contains(&warning), "{}", code.text);
     let again = pay(&checkout, "FPSOLPGEXT", "").await;
     assert_eq!(attribute(&again, "data-screen"), "reference");
@@ -109,13 +109,19 @@ async fn a_code_that_expired_is_told(database: TestDatabase) {
     pass_s(&checkout, 901).await;
     let page = checkout.page("").await;
     assert_eq!(attribute(&page, "data-screen"), "refused", "{}", page.text);
-    assert!(page.text.contains("O código expirou"), "{}", page.text);
+    assert!(page.text.contains("<title>O código expirou"), "{}", page.text);
+    assert!(!page.text.contains("não autorizado"), "nobody refused it: {}", page.text);
+    // One press brings another code.
+    let retry = "name=\"method\" value=\"FPSOLPG\"";
+    assert!(page.text.contains(retry), "{}", page.text);
+    assert_eq!(attribute(&pay(&checkout, "FPSOLPG", "").await, "data-screen"), "code");
+    assert_eq!(checkout.dossier().await.attempts.len(), 2);
 }
 
 async fn a_bank_that_was_silent_is_not_a_payer_who_was_slow(database: TestDatabase) {
     let checkout = Checkout::start(database).await;
     for (phone, seconds, told) in
-        [("900001001", 6, "O banco não respondeu a tempo"), ("900000003", 91, "90 segundos")]
+        [("900001001", 6, "O banco não respondeu a tempo"), ("900000003", 91, "tente de novo")]
     {
         pay(&checkout, "FPMCXEXPRSS", &format!("&phone={phone}")).await;
         pass_s(&checkout, seconds).await;
@@ -165,7 +171,9 @@ async fn a_page_that_could_not_be_shown_keeps_the_order_for_a_minute(database: T
     pass_s(&checkout, 5).await;
     let service = &checkout.service;
     service.sql("alter table checkout_visits rename to gone").await;
-    assert_eq!(checkout.page("&nonce=two").await.status, StatusCode::SERVICE_UNAVAILABLE);
+    let unshown = checkout.page("&nonce=two").await;
+    assert_eq!(unshown.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(super::leads_to_the_page(&checkout, &unshown), "{}", unshown.text);
     service.sql("alter table gone rename to checkout_visits").await;
     pass_s(&checkout, 59).await;
     assert_eq!(checkout.order().await.status.code(), "PEN");
@@ -229,6 +237,8 @@ async fn a_page_past_its_deadline_asks_until_the_order_has_ended(database: TestD
     assert_eq!(checkout.order().await.status.code(), "CAN");
     let ended = checkout.page("").await;
     assert_eq!(attribute(&ended, "data-status-url"), "", "nothing more can come");
+    assert!(expired.text.contains("guarde o talão e aguarde"), "{}", expired.text);
+    assert!(ended.text.contains("o dinheiro será devolvido"), "{}", ended.text);
     let versions = [&expired, &ended].map(|page| attribute(page, "data-version"));
     assert_ne!(versions[0], versions[1], "or the page would ask for ever");
 }
