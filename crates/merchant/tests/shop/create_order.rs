@@ -167,7 +167,8 @@ fn what_is_sold_out_is_not_sold() {
 #[test]
 fn a_shop_without_a_real_secret_does_not_open() {
     let folder = std::env::temp_dir();
-    let with = |spoil: fn(&mut svc_merchant::Settings)| {
+    type Spoil = fn(&mut svc_merchant::Settings);
+    let with = |spoil: Spoil| {
         let mut settings = settings("http://127.0.0.1:1", folder.join("never.db"));
         spoil(&mut settings);
         Shop::open(settings).err().map(|fault| fault.to_string()).unwrap_or_default()
@@ -178,6 +179,26 @@ fn a_shop_without_a_real_secret_does_not_open() {
     assert_eq!(short, SettingsError::ShortSecret("SVC_WEBHOOK_SECRET").to_string());
     let short = with(|s| s.webhook_secret_previous = Some("x".to_owned().into()));
     assert_eq!(short, SettingsError::ShortSecret("SVC_WEBHOOK_SECRET_PREVIOUS").to_string());
+    let padded: [(&str, Spoil); 8] = [
+        ("SVC_WEBHOOK_SECRET", |s| s.webhook_secret = format!("{SECRET}\n").into()),
+        ("SVC_WEBHOOK_SECRET_PREVIOUS", |s| {
+            s.webhook_secret_previous = Some(format!("{SECRET} ").into());
+        }),
+        ("SVC_CLIENT_SECRET", |s| s.client_secret = " svcsec_1".to_owned().into()),
+        ("SVC_CLIENT_ID", |s| s.client_id.push('\r')),
+        ("SVC_PUBLISHABLE_KEY", |s| s.publishable_key.push(' ')),
+        ("SVC_BASE_URL", |s| s.base_url.push('\t')),
+        ("SVC_SDK_URL", |s| s.sdk_url.push(' ')),
+        ("SVC_SHOP_URL", |s| s.public_url = Some("http://shop.example ".into())),
+    ];
+    for (name, spoil) in padded {
+        assert_eq!(with(spoil), SettingsError::Padded(name).to_string());
+    }
+    for half in ["pk_test_", "pk_live_"] {
+        let mut settings = settings("http://127.0.0.1:1", folder.join("never.db"));
+        settings.publishable_key = half.into();
+        assert_eq!(settings.check(), Err(SettingsError::HalfKey("SVC_PUBLISHABLE_KEY")));
+    }
     let live = with(|s| s.publishable_key = "pk_live_0b6f".into());
     assert_eq!(live, SettingsError::LiveWithoutHttps.to_string());
     assert!(with(|s| s.publishable_key.clear()).contains("SVC_PUBLISHABLE_KEY"));
