@@ -90,7 +90,7 @@ async function createOrder() {
     order = begun.order;
     return begun.reference;
   }
-  const answer = await fetch("/api/svc/create-order", {
+  const answer = await fetch(`/api/svc/create-order?lang=${lang}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ items }),

@@ -167,11 +167,19 @@ impl Texts {
 
 /// As the address says, else as the browser asks, else Portuguese.
 pub(crate) fn language(query: &str, headers: &HeaderMap) -> (usize, &'static Texts) {
-    let asked = value(query, "lang");
     let accepted = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
-    let first = |code: &str| LANGUAGES.iter().position(|texts| code.starts_with(texts.lang));
-    let place = first(&asked).or_else(|| accepted.and_then(first)).unwrap_or(0);
+    let place = place_of(&value(query, "lang")).or_else(|| accepted.and_then(place_of));
+    let place = place.unwrap_or(0);
     (place, &LANGUAGES[place])
+}
+
+/// The language that the address names.
+pub(crate) fn named_language(query: &str) -> Option<&'static str> {
+    place_of(&value(query, "lang")).map(|place| LANGUAGES[place].lang)
+}
+
+fn place_of(code: &str) -> Option<usize> {
+    LANGUAGES.iter().position(|texts| code.starts_with(texts.lang))
 }
 
 /// A value of the address's query; empty when it is not there.
