@@ -8,6 +8,7 @@ mod catalogue;
 mod clock;
 mod create_order;
 mod fulfil;
+mod nowhere;
 mod order_events;
 mod order_page;
 mod order_status;

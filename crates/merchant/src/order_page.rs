@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing::get;
@@ -10,6 +10,7 @@ use serde_json::json;
 use svc_client::PaymentStatus;
 
 use crate::Shop;
+use crate::nowhere::Path;
 use crate::pages::{checkout_url, money, shown};
 use crate::reply::{answer, refuse, unavailable};
 use crate::store::{Happening, MerchantOrder};
@@ -169,7 +170,7 @@ fn time_in_luanda(at_ms: i64) -> String {
 }
 
 /// GET /api/shop/order/{id}: the story of an order, for programs.
-async fn story(State(shop): State<Shop>, Path(id): Path<String>) -> Response {
+async fn story(State(shop): State<Shop>, Path(id): Path) -> Response {
     match shop.store.story(&id) {
         Ok(Some((order, story))) => answer(
             StatusCode::OK,

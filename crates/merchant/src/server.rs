@@ -16,7 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::reply::refuse;
 use crate::{
-    Shop, create_order, fulfil, order_events, order_page, order_status, pages, reconcile, webhook,
+    Shop, create_order, fulfil, nowhere, order_events, order_page, order_status, pages, reconcile,
+    webhook,
 };
 
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -98,7 +99,7 @@ fn router(shop: Shop) -> Router {
         .route("/api/svc/order/{id}/events", get(order_events::order_events))
         .merge(order_page::routes())
         .merge(pages::routes())
-        .fallback(async || refuse(StatusCode::NOT_FOUND, "not_found", "There is no such page."))
+        .fallback(nowhere::nowhere)
         .method_not_allowed_fallback(async || {
             refuse(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Not with this method.")
         })

@@ -101,6 +101,36 @@ fn whoever_writes_an_address_cannot_ask_for_money_under_the_shops_name() {
 }
 
 #[test]
+fn an_address_that_leads_nowhere_is_a_page_for_readers_and_json_for_programs() {
+    let shop = TestShop::open();
+    let html = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+    let lost = [
+        "/nowhere",
+        "/api/svc/order/%FF/status",
+        "/api/svc/order/%FF/events",
+        "/api/shop/order/%FF",
+    ];
+    for path in lost {
+        for (query, language, title) in [
+            ("?lang=fr", "pt", "Page introuvable"),
+            ("", "en", "Page not found"),
+            ("", "de", "Página não encontrada"),
+        ] {
+            let headers = [html, ("accept-language", language)];
+            let answer = shop.call(&format!("GET {path}{query}"), &headers, b"");
+            assert_eq!(answer.status, 404, "{answer:?}");
+            assert!(answer.head.contains("content-type: text/html"), "{answer:?}");
+            assert!(answer.head.contains("default-src 'none'"), "{answer:?}");
+            assert!(answer.text.contains(&format!("<h1>{title}</h1>")), "{answer:?}");
+        }
+        for headers in [&[][..], &[("accept", "application/json")], &[("accept", "*/*")]] {
+            let answer = shop.call(&format!("GET {path}"), headers, b"");
+            assert_eq!((answer.status, &answer.json()["error"]), (404, &"not_found".into()));
+        }
+    }
+}
+
+#[test]
 fn who_has_no_reference_is_not_asked_to_pay() {
     let shop = TestShop::open();
     let id = shop.order();
