@@ -1,4 +1,4 @@
-//! The shop's socket: one router, two workers, one stop.
+//! The shop's socket: one router, its workers, one stop.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::reply::refuse;
 use crate::{
-    Shop, create_order, fulfil, nowhere, order_events, order_page, order_status, pages, reconcile,
-    webhook,
+    Shop, create_order, fulfil, greeting, nowhere, order_events, order_page, order_status, pages,
+    reconcile, webhook,
 };
 
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -50,6 +50,7 @@ impl Server {
         let workers = [
             tokio::spawn(fulfil::run(self.shop.clone())),
             tokio::spawn(reconcile::run(self.shop.clone())),
+            tokio::spawn(greeting::run(self.shop.clone())),
         ];
         let service = TowerToHyperService::new(router(self.shop.clone()));
         // Of one protocol: while it is found out which is spoken, no time runs.
