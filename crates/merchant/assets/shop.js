@@ -10,7 +10,7 @@ const PAYING = "being paid";
 const SLIP_OF = "slip of ";
 // Of one product in one order, whatever the stock.
 const MOST = 99;
-const { key, lang, trouble, soldOut } = document.body.dataset;
+const { key, lang, trouble, takeOne, soldOut } = document.body.dataset;
 
 const cart = new Map(Object.entries(JSON.parse(sessionStorage.getItem(CART) || "{}")));
 const money = (amount) => {
@@ -33,8 +33,13 @@ function showCart() {
     const less = document.createElement("button");
     less.type = "button";
     less.textContent = "−";
-    less.setAttribute("aria-label", `− ${name}`);
-    less.addEventListener("click", () => change(id, -1));
+    less.dataset.less = id;
+    less.setAttribute("aria-label", `${takeOne} ${name}`);
+    less.addEventListener("click", () => {
+      change(id, -1);
+      // The list is a new one, and the keyboard goes on where it was.
+      (list.querySelector(`[data-less="${id}"]`) || byId("cart-title")).focus();
+    });
     const label = document.createElement("span");
     label.textContent = `${quantity} × ${name}`;
     line.append(less, label);
@@ -56,6 +61,9 @@ function change(id, by, product) {
   if (now.quantity > 0) cart.set(id, now);
   else cart.delete(id);
   showCart();
+  const total = byId("total").parentElement.textContent;
+  const told = cart.size > 0 ? `${now.quantity} × ${now.name} · ${total}` : byId("empty").textContent;
+  byId("told").textContent = told;
 }
 
 let order = "";
@@ -132,7 +140,7 @@ function startShop() {
   setInterval(look, LOOK_MS);
   document.addEventListener("visibilitychange", look);
   if (!window.Svc) {
-    byId("problem").textContent = trouble;
+    byId("no-button").hidden = false;
     return;
   }
   window.Svc(key)
@@ -169,7 +177,7 @@ function startShop() {
         if (error.code === "network" && order) return go("pending", { orderId: order });
         byId("problem").textContent = problem;
       },
-      options: { config: { lang } },
+      options: { config: { lang }, paymentConfig: { theme: "auto" } },
     })
     .render("#pay");
 }

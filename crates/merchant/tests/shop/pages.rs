@@ -1,5 +1,7 @@
 //! The shop's pages: in three languages, escaped, and true without JavaScript.
 
+use std::collections::BTreeSet;
+
 use crate::support::{TestShop, event};
 
 #[test]
@@ -127,6 +129,22 @@ fn an_address_that_leads_nowhere_is_a_page_for_readers_and_json_for_programs() {
             let answer = shop.call(&format!("GET {path}"), headers, b"");
             assert_eq!((answer.status, &answer.json()["error"]), (404, &"not_found".into()));
         }
+    }
+}
+
+#[test]
+fn the_shop_can_be_read_aloud() {
+    let shop = TestShop::open();
+    for (lang, add) in [("pt", "Adicionar:"), ("en", "Add:"), ("fr", "Ajouter :")] {
+        let text = shop.call(&format!("GET /?lang={lang}"), &[], b"").text;
+        let label = format!("aria-label=\"{add} ");
+        let named = text.split(&label).skip(1);
+        let names: BTreeSet<_> = named.filter_map(|rest| rest.split('"').next()).collect();
+        assert_eq!(names.len(), text.matches("data-add=").count(), "{names:?}");
+        let headings: Vec<_> = text.split("<h").filter_map(|rest| rest.chars().next()).collect();
+        assert_eq!(headings.iter().filter(|level| **level == '1').count(), 1, "{headings:?}");
+        assert!(text.find("<h1") < text.find("<h2"), "{text}");
+        assert!(text.find("<noscript") < text.find("data-add="), "said before anything is pressed");
     }
 }
 
