@@ -6,9 +6,11 @@ const CART = "cart";
 const CART_OF = "cart of ";
 // The order the cart is being paid with: its id, its reference, and what is in it.
 const PAYING = "being paid";
+// What the payment window handed over to pay an order with.
+const SLIP_OF = "slip of ";
 // Of one product in one order, whatever the stock.
 const MOST = 99;
-const { key, lang, trouble, soldOut } = document.body.dataset;
+const { key, lang, trouble, takeOne, soldOut } = document.body.dataset;
 
 const cart = new Map(Object.entries(JSON.parse(sessionStorage.getItem(CART) || "{}")));
 const money = (amount) => {
@@ -31,8 +33,13 @@ function showCart() {
     const less = document.createElement("button");
     less.type = "button";
     less.textContent = "−";
-    less.setAttribute("aria-label", `− ${name}`);
-    less.addEventListener("click", () => change(id, -1));
+    less.dataset.less = id;
+    less.setAttribute("aria-label", `${takeOne} ${name}`);
+    less.addEventListener("click", () => {
+      change(id, -1);
+      // The list is a new one, and the keyboard goes on where it was.
+      (list.querySelector(`[data-less="${id}"]`) || byId("cart-title")).focus();
+    });
     const label = document.createElement("span");
     label.textContent = `${quantity} × ${name}`;
     line.append(less, label);
@@ -54,6 +61,9 @@ function change(id, by, product) {
   if (now.quantity > 0) cart.set(id, now);
   else cart.delete(id);
   showCart();
+  const total = byId("total").parentElement.textContent;
+  const told = cart.size > 0 ? `${now.quantity} × ${now.name} · ${total}` : byId("empty").textContent;
+  byId("told").textContent = told;
 }
 
 let order = "";
@@ -90,7 +100,7 @@ async function createOrder() {
     order = begun.order;
     return begun.reference;
   }
-  const answer = await fetch("/api/svc/create-order", {
+  const answer = await fetch(`/api/svc/create-order?lang=${lang}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ items }),
@@ -130,7 +140,7 @@ function startShop() {
   setInterval(look, LOOK_MS);
   document.addEventListener("visibilitychange", look);
   if (!window.Svc) {
-    byId("problem").textContent = trouble;
+    byId("no-button").hidden = false;
     return;
   }
   window.Svc(key)
@@ -142,7 +152,9 @@ function startShop() {
         actions.onPopupWindowClosed(() => go("success", { orderId: data.payment.orderId }));
       },
       onPending: (data, actions) => {
-        const { paymentReference = "", entity } = data.payment.data;
+        const { paymentReference = "", entity, expiresAt = "" } = data.payment.data;
+        const slip = { entity: entity ? entity.number : "", reference: paymentReference, expiresAt };
+        sessionStorage.setItem(SLIP_OF + data.payment.orderId, JSON.stringify(slip));
         sessionStorage.removeItem(PAYING);
         sessionStorage.setItem(CART_OF + data.payment.orderId, JSON.stringify([...cart]));
         cart.clear();
@@ -150,10 +162,10 @@ function startShop() {
         actions.onPopupWindowClosed(() =>
           go("pending", {
             orderId: data.payment.orderId,
-            ref: paymentReference,
-            entity: entity ? entity.number : "",
+            ref: slip.reference,
+            entity: slip.entity,
             // Without a deadline there is nothing left to pay: it is being confirmed.
-            method: data.payment.data.expiresAt ? data.payment.method : "",
+            method: expiresAt ? data.payment.method : "",
           }),
         );
       },
@@ -165,7 +177,7 @@ function startShop() {
         if (error.code === "network" && order) return go("pending", { orderId: order });
         byId("problem").textContent = problem;
       },
-      options: { config: { lang } },
+      options: { config: { lang }, paymentConfig: { theme: "auto" } },
     })
     .render("#pay");
 }
@@ -217,10 +229,33 @@ async function renew(main) {
     shown.append(...fresh.querySelector(part).childNodes);
   }
   byId("story").hidden = false;
+  showSlip(main.dataset.order);
   const { open, cancelled, paid } = fresh.querySelector("main").dataset;
   if (open === undefined) delete main.dataset.open;
   if (cancelled !== undefined) reopenCart(main.dataset.order);
   if (paid !== undefined) takeOut(main.dataset.order);
+}
+
+const LOCALES = { pt: "pt-PT", en: "en-GB", fr: "fr-FR" };
+
+/**
+ * As the payment window said it to this browser: what the address says may be anybody's, or of a newer reference.
+ */
+function showSlip(order) {
+  const slip = JSON.parse(sessionStorage.getItem(SLIP_OF + order) || "null");
+  const named = new URLSearchParams(location.search).get("ref");
+  if (!slip || slip.reference !== named) return;
+  const date = { dateStyle: "long", timeStyle: "short", timeZone: "Africa/Luanda" };
+  const texts = {
+    entity: slip.entity,
+    // As banks print it.
+    reference: slip.reference.replace(/\d{3}(?=\d)/g, "$& "),
+    deadline: slip.expiresAt && new Date(slip.expiresAt).toLocaleString(LOCALES[lang], date),
+  };
+  for (const place of document.querySelectorAll("[data-slip]")) {
+    place.textContent = texts[place.dataset.slip];
+    place.parentElement.hidden = place.textContent === "";
+  }
 }
 
 /** It is paid, also where no button could tell: what was in it is in the cart no more. */
@@ -248,6 +283,7 @@ const main = document.querySelector("main");
 if (byId("pay")) {
   startShop();
 } else {
+  showSlip(main.dataset.order);
   if ("paid" in main.dataset) takeOut(main.dataset.order);
   if ("cancelled" in main.dataset) reopenCart(main.dataset.order);
   if ("open" in main.dataset) followOrder(main);

@@ -1,11 +1,11 @@
 //! POST /api/svc/create-order (spec 4.6 A): called by the page before the popup.
 
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_client::{Error, NewOrder, Urls};
 
 use crate::Shop;
@@ -14,6 +14,7 @@ use crate::catalogue::product;
 use crate::reply::{answer, refuse, unavailable};
 use crate::server::public_url;
 use crate::store::StoreError;
+use crate::texts::named_language;
 
 const CLIENT_ID_CHARS_MAX: usize = 128;
 
@@ -21,7 +22,7 @@ const CLIENT_ID_CHARS_MAX: usize = 128;
 #[serde(rename_all = "camelCase")]
 struct CreateOrderRequest {
     items: Vec<ItemRequest>,
-    client_id: Option<String>,
+    client_id: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -35,9 +36,14 @@ const QUANTITY_MAX: i64 = 99;
 
 pub(crate) async fn create_order(
     State(shop): State<Shop>,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
+    if !is_json(&headers) {
+        let text = "Send the order as JSON, with Content-Type: application/json.";
+        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", text);
+    }
     let raw = match read(body).await {
         Ok(raw) => raw,
         Err(refused) => return refused,
@@ -46,12 +52,10 @@ pub(crate) async fn create_order(
     let Ok(request) = serde_json::from_slice::<CreateOrderRequest>(&raw) else {
         return wrong("Send {\"items\":[{\"id\",\"quantity\"}]}.");
     };
-    let client_id = request.client_id.filter(|id| !id.trim().is_empty()).unwrap_or("guest".into());
-    // The service would refuse them.
-    if client_id.chars().count() > CLIENT_ID_CHARS_MAX || client_id.contains(char::is_control) {
-        let text = "clientId is at most 128 characters, without control characters.";
+    let Some(client_id) = payer(request.client_id) else {
+        let text = "clientId is a text of at most 128 characters, all of which can be seen.";
         return refuse(StatusCode::UNPROCESSABLE_ENTITY, "invalid_client_id", text);
-    }
+    };
     let cart = match Cart::of(&request.items) {
         Ok(cart) => cart,
         Err(text) => return wrong(&text),
@@ -70,7 +74,7 @@ pub(crate) async fn create_order(
         name: cart.label,
         amount: cart.total,
         quantity: 1,
-        urls: urls(&public_url(&shop, &headers)),
+        urls: urls(&public_url(&shop, &headers), query.as_deref().unwrap_or_default()),
     };
     let reference = match shop.client.create_payment_order(&order).await {
         Ok(reference) => reference,
@@ -102,6 +106,37 @@ pub(crate) async fn create_order(
     }
     let reply = json!({ "referenceNumber": reference, "externalTransactionId": id });
     answer(StatusCode::OK, &reply)
+}
+
+/// Another site's page may send plain text or a form here without asking, and reserve the stock; JSON it may
+/// not. A browser can leave the type out as well, but always says where it comes from.
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(kind) = headers.get(header::CONTENT_TYPE) else {
+        return !headers.contains_key(header::ORIGIN);
+    };
+    let kind = kind.to_str().ok().and_then(|kind| kind.split(';').next());
+    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// Who buys, if the service takes the id.
+fn payer(given: Option<Value>) -> Option<String> {
+    match given {
+        None => Some("guest".to_owned()),
+        Some(Value::String(id)) if id.trim().is_empty() => Some("guest".to_owned()),
+        Some(Value::String(id)) => {
+            let fits = id.chars().count() <= CLIENT_ID_CHARS_MAX && !id.contains(is_unseen);
+            fits.then_some(id)
+        }
+        Some(_) => None,
+    }
+}
+
+/// Control and text-direction characters, and what looks like nothing.
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{AD}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{200B}'..='\u{200F}')
+        || matches!(c, '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{2800}')
+        || matches!(c, '\u{3164}' | '\u{FEFF}' | '\u{FFA0}')
 }
 
 /// What is bought, with the shop's own prices.
@@ -137,10 +172,12 @@ impl Cart {
     }
 }
 
-fn urls(base: &str) -> Urls {
+/// The payer comes back to the language of the page that asks.
+fn urls(base: &str, query: &str) -> Urls {
+    let lang = named_language(query).map(|lang| format!("?lang={lang}")).unwrap_or_default();
     Urls {
-        return_url: format!("{base}/success"),
-        cancel_url: format!("{base}/cancelled"),
+        return_url: format!("{base}/success{lang}"),
+        cancel_url: format!("{base}/cancelled{lang}"),
         webhook_url: format!("{base}/api/svc/webhook"),
     }
 }

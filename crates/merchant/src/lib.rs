@@ -8,6 +8,8 @@ mod catalogue;
 mod clock;
 mod create_order;
 mod fulfil;
+mod greeting;
+mod nowhere;
 mod order_events;
 mod order_page;
 mod order_status;
@@ -82,6 +84,8 @@ impl Shop {
                 client_secret: settings.client_secret.clone(),
             },
         )?;
+        // What it says goes to the log.
+        let client = client.speaking("en");
         let store = Store::open(&settings.database, &catalogue::PRODUCTS)?;
         let streams = Arc::new(Semaphore::new(settings.limits.streams_max));
         let (paid, (closing, _)) = (Notify::new(), watch::channel(false));

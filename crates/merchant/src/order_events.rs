@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Frame;
@@ -16,6 +16,7 @@ use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, broadcast, mpsc};
 
+use crate::nowhere::Path;
 use crate::reply::{refuse, unavailable};
 use crate::{Shop, StoreError};
 
@@ -28,7 +29,7 @@ const HEADERS: [(&str, &str); 3] = [
 /// What keeps a silent connection open.
 const HEARTBEAT: &str = ": still here\n\n";
 
-pub(crate) async fn order_events(State(shop): State<Shop>, Path(id): Path<String>) -> Response {
+pub(crate) async fn order_events(State(shop): State<Shop>, Path(id): Path) -> Response {
     // Before the first look, so that nothing falls between the two.
     let changes = shop.store.changes();
     match progress(&shop, &id) {

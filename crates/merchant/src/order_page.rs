@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing::get;
@@ -10,6 +10,7 @@ use serde_json::json;
 use svc_client::PaymentStatus;
 
 use crate::Shop;
+use crate::nowhere::Path;
 use crate::pages::{checkout_url, money, shown};
 use crate::reply::{answer, refuse, unavailable};
 use crate::store::{Happening, MerchantOrder};
@@ -41,9 +42,6 @@ struct OrderPage<'a> {
     title: &'static str,
     text: &'static str,
     order: &'a str,
-    /// Shown while there is something to pay with them.
-    entity: &'a str,
-    reference: &'a str,
     amount: String,
     /// Where the payer can go on, while there is something to pay.
     checkout_url: String,
@@ -81,27 +79,26 @@ async fn order_page(
     };
     // An address may name no order (spec 4.6), but not one that does not exist.
     if known.is_none() && !id.is_empty() {
-        return nobodys(&shop, t, &id);
+        return note(&shop, t, t.unknown, t.unknown_text);
     }
-    let to_pay = matches!(end, End::Pending) && known.as_ref().is_none_or(is_pending);
-    let (entity, reference) = Some(slip(&query)).filter(|_| to_pay).flatten().unwrap_or_default();
     let is_code = value(&query, "method") == DIRECT;
-    // Where money may be on its way, nobody is sent back to pay.
+    let is_payable = is_code || !value(&query, "ref").is_empty();
+    // Where money may be on its way, nobody is sent back to pay. What is to be paid, the checkout says: anybody
+    // can write an address, and what it says is not printed under the shop's name.
     let to_open = known
         .as_ref()
-        .filter(|_| to_pay && (is_code || !reference.is_empty()))
+        .filter(|order| matches!(end, End::Pending) && is_pending(order) && is_payable)
         .and_then(|order| order.reference_number.as_deref());
     let (title, text) = match to_open {
         Some(_) if is_code => (t.pending, t.approve_text),
-        _ => headline(t, known.as_ref(), end, !reference.is_empty()),
+        Some(_) => (t.pending, t.pending_text),
+        None => headline(t, known.as_ref(), end),
     };
     let page = OrderPage {
         t,
         title,
         text,
         order: &id,
-        entity: &entity,
-        reference: &in_threes(&reference),
         amount: known.as_ref().map(|order| money(t, order.amount)).unwrap_or_default(),
         checkout_url: to_open.map(|number| checkout_url(&shop, t, number)).unwrap_or_default(),
         story: story.into_iter().flatten().map(|happening| view(t, happening)).collect(),
@@ -112,14 +109,18 @@ async fn order_page(
     shown(&shop, page.render())
 }
 
-fn nobodys(shop: &Shop, t: &'static Texts, id: &str) -> Response {
+/// A page about no order.
+pub(crate) fn note(
+    shop: &Shop,
+    t: &'static Texts,
+    title: &'static str,
+    text: &'static str,
+) -> Response {
     let page = OrderPage {
         t,
-        title: t.unknown,
-        text: t.unknown_text,
-        order: id,
-        entity: "",
-        reference: "",
+        title,
+        text,
+        order: "",
         amount: String::new(),
         checkout_url: String::new(),
         story: Vec::new(),
@@ -134,21 +135,11 @@ fn is_pending(order: &MerchantOrder) -> bool {
     order.status == PaymentStatus::Pending
 }
 
-/// Entity and reference as the address has them. Anybody can write an address: only what looks like them is
-/// printed under the shop's name.
-fn slip(query: &str) -> Option<(String, String)> {
-    let (entity, reference) = (value(query, "entity"), value(query, "ref"));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let looks_right = entity.len() == 5 && (9..=15).contains(&reference.len());
-    (looks_right && is_number(&entity) && is_number(&reference)).then_some((entity, reference))
-}
-
 /// The order itself, once it has ended; until then where the payer came from.
 fn headline(
     t: &'static Texts,
     order: Option<&MerchantOrder>,
     end: End,
-    has_reference: bool,
 ) -> (&'static str, &'static str) {
     match (order.map(|order| (order.status, &order.held)), end) {
         (Some((PaymentStatus::Confirmed, None)), _) => (t.success, t.paid_text),
@@ -157,7 +148,6 @@ fn headline(
             (t.cancelled, t.cancelled_text)
         }
         (_, End::Success) => (t.success, t.success_text),
-        (_, End::Pending) if has_reference => (t.pending, t.pending_text),
         // Money may be on its way.
         (_, End::Pending) => (t.confirming, t.confirming_text),
     }
@@ -173,13 +163,6 @@ fn view(t: &'static Texts, Happening { at_ms, what, detail }: Happening) -> Happ
     HappeningView { text: t.happening(&what), what, detail, time: time_in_luanda(at_ms) }
 }
 
-/// As banks print it.
-fn in_threes(reference: &str) -> String {
-    let digits: Vec<char> = reference.chars().collect();
-    let groups: Vec<String> = digits.chunks(3).map(|group| group.iter().collect()).collect();
-    groups.join(" ")
-}
-
 /// An hour ahead of UTC, in summer and winter.
 fn time_in_luanda(at_ms: i64) -> String {
     let seconds = (at_ms / 1000 + 3600).rem_euclid(86_400);
@@ -187,7 +170,7 @@ fn time_in_luanda(at_ms: i64) -> String {
 }
 
 /// GET /api/shop/order/{id}: the story of an order, for programs.
-async fn story(State(shop): State<Shop>, Path(id): Path<String>) -> Response {
+async fn story(State(shop): State<Shop>, Path(id): Path) -> Response {
     match shop.store.story(&id) {
         Ok(Some((order, story))) => answer(
             StatusCode::OK,

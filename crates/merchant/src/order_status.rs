@@ -1,16 +1,17 @@
 //! GET /api/svc/order/:externalTransactionId/status (spec 4.6 C): for when a webhook is late.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 use svc_client::PaymentStatus;
 
 use crate::Shop;
+use crate::nowhere::Path;
 use crate::reconcile::heal;
 use crate::reply::{answer, refuse, unavailable};
 
-pub(crate) async fn order_status(State(shop): State<Shop>, Path(id): Path<String>) -> Response {
+pub(crate) async fn order_status(State(shop): State<Shop>, Path(id): Path) -> Response {
     let unknown = || refuse(StatusCode::NOT_FOUND, "order_not_found", "There is no such order.");
     let mut order = match shop.store.order(&id) {
         Ok(Some(order)) => order,

@@ -1,4 +1,4 @@
-//! The shop's socket: one router, two workers, one stop.
+//! The shop's socket: one router, its workers, one stop.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::reply::refuse;
 use crate::{
-    Shop, create_order, fulfil, order_events, order_page, order_status, pages, reconcile, webhook,
+    Shop, create_order, fulfil, greeting, nowhere, order_events, order_page, order_status, pages,
+    reconcile, webhook,
 };
 
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -49,6 +50,7 @@ impl Server {
         let workers = [
             tokio::spawn(fulfil::run(self.shop.clone())),
             tokio::spawn(reconcile::run(self.shop.clone())),
+            tokio::spawn(greeting::run(self.shop.clone())),
         ];
         let service = TowerToHyperService::new(router(self.shop.clone()));
         // Of one protocol: while it is found out which is spoken, no time runs.
@@ -98,7 +100,7 @@ fn router(shop: Shop) -> Router {
         .route("/api/svc/order/{id}/events", get(order_events::order_events))
         .merge(order_page::routes())
         .merge(pages::routes())
-        .fallback(async || refuse(StatusCode::NOT_FOUND, "not_found", "There is no such page."))
+        .fallback(nowhere::nowhere)
         .method_not_allowed_fallback(async || {
             refuse(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Not with this method.")
         })

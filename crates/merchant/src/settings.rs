@@ -57,6 +57,10 @@ impl Default for Limits {
 pub enum SettingsError {
     #[error("{0} is empty; svc demo and svc partner create print it")]
     Empty(&'static str),
+    #[error("{0} begins or ends with a space or the end of a line; take it away")]
+    Padded(&'static str),
+    #[error("{0} is only the beginning of a key; svc demo and svc partner create print it")]
+    HalfKey(&'static str),
     #[error(
         "{0} is no webhook secret, which begins with whsec_, or too short to be one: with it anybody could \
          report an order as paid; svc demo and svc partner create print it"
@@ -72,20 +76,32 @@ const SECRET_BYTES_MIN: usize = 24;
 impl Settings {
     /// What the shop would refuse to open with.
     pub fn check(&self) -> Result<(), SettingsError> {
+        let previous = self.webhook_secret_previous.as_ref();
         for (name, value) in [
-            ("SVC_BASE_URL", self.base_url.as_str()),
-            ("SVC_PUBLISHABLE_KEY", &self.publishable_key),
-            ("SVC_CLIENT_ID", &self.client_id),
-            ("SVC_CLIENT_SECRET", self.client_secret.expose_secret()),
-            ("SVC_WEBHOOK_SECRET", self.webhook_secret.expose_secret()),
+            ("SVC_BASE_URL", Some(self.base_url.as_str())),
+            ("SVC_SDK_URL", Some(&self.sdk_url)),
+            ("SVC_SHOP_URL", self.public_url.as_deref()),
+            ("SVC_PUBLISHABLE_KEY", Some(&self.publishable_key)),
+            ("SVC_CLIENT_ID", Some(&self.client_id)),
+            ("SVC_CLIENT_SECRET", Some(self.client_secret.expose_secret())),
+            ("SVC_WEBHOOK_SECRET", Some(self.webhook_secret.expose_secret())),
+            ("SVC_WEBHOOK_SECRET_PREVIOUS", previous.map(ExposeSecret::expose_secret)),
         ] {
+            let Some(value) = value else { continue };
             if value.trim().is_empty() {
                 return Err(SettingsError::Empty(name));
             }
+            // A copied secret with it looks right, and no signature would be.
+            if value.trim() != value {
+                return Err(SettingsError::Padded(name));
+            }
+        }
+        if svc_client::application_uuid(&self.publishable_key) == Some("") {
+            return Err(SettingsError::HalfKey("SVC_PUBLISHABLE_KEY"));
         }
         let secrets = [
             ("SVC_WEBHOOK_SECRET", Some(&self.webhook_secret)),
-            ("SVC_WEBHOOK_SECRET_PREVIOUS", self.webhook_secret_previous.as_ref()),
+            ("SVC_WEBHOOK_SECRET_PREVIOUS", previous),
         ];
         for (name, secret) in secrets {
             let is_one = |text: &str| text.starts_with("whsec_") && text.len() >= SECRET_BYTES_MIN;

@@ -17,6 +17,8 @@ use crate::report::Report;
 pub enum StoreError {
     #[error("the shop's database failed: {0}")]
     Sql(#[from] rusqlite::Error),
+    #[error("the shop's database cannot be made: {0}")]
+    File(#[from] std::io::Error),
     #[error("{0} is sold out")]
     SoldOut(String),
 }
@@ -116,6 +118,7 @@ const SCHEMA: &str = "
 
 impl Store {
     pub(crate) fn open(path: &Path, products: &[Product]) -> Result<Self> {
+        make_private(path)?;
         let db = Connection::open(path)?;
         db.busy_timeout(BUSY_TIMEOUT)?;
         db.pragma_update(None, "journal_mode", "wal")?;
@@ -312,6 +315,15 @@ impl Store {
             Ok(db.query_row(sql, [product], |row| row.get(0)).optional()?.unwrap_or(0))
         })
     }
+}
+
+/// Nobody else on the machine reads what payers bought; the files beside it get the mode of this one.
+fn make_private(path: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::File::options();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
 }
 
 fn commit<T>(db: &mut Connection, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {

@@ -6,6 +6,9 @@ pub(crate) struct Texts {
     pub lang: &'static str,
     pub shop: &'static str,
     pub add: &'static str,
+    /// Before the name of a product, for who hears the page.
+    pub add_one: &'static str,
+    pub take_one: &'static str,
     pub free: &'static str,
     pub cart: &'static str,
     pub empty: &'static str,
@@ -20,8 +23,13 @@ pub(crate) struct Texts {
     pub confirming_text: &'static str,
     pub approve_text: &'static str,
     pub open_payment: &'static str,
+    /// Around a date.
+    pub pay_by: &'static str,
+    pub time_zone: &'static str,
     pub unknown: &'static str,
     pub unknown_text: &'static str,
+    pub nowhere: &'static str,
+    pub nowhere_text: &'static str,
     pub cancelled: &'static str,
     pub cancelled_text: &'static str,
     pub entity: &'static str,
@@ -30,6 +38,8 @@ pub(crate) struct Texts {
     pub reload: &'static str,
     pub back: &'static str,
     pub trouble: &'static str,
+    pub no_button: &'static str,
+    pub load_again: &'static str,
     pub sold_out: &'static str,
     pub no_script: &'static str,
     pub happenings: [(&'static str, &'static str); 7],
@@ -40,6 +50,8 @@ const LANGUAGES: [Texts; 3] = [
         lang: "pt",
         shop: "Loja Kianda",
         add: "Adicionar",
+        add_one: "Adicionar:",
+        take_one: "Retirar um:",
         free: "Em stock:",
         cart: "O seu cesto",
         empty: "O cesto está vazio.",
@@ -49,13 +61,17 @@ const LANGUAGES: [Texts; 3] = [
         paid_text: "O pagamento está confirmado e a encomenda segue.",
         held_text: "Recebemos o seu pagamento, mas temos de o verificar antes de enviar a encomenda. Não pague outra vez.",
         pending: "Falta pagar",
-        pending_text: "Pague com esta referência no ATM, na app ou no banco online.",
+        pending_text: "Pague a referência no ATM, na app ou no banco online. Para a ver de novo, abra o pagamento.",
         confirming: "A confirmar o pagamento",
         confirming_text: "Não pague outra vez. A encomenda segue assim que o pagamento for confirmado.",
         approve_text: "Abra o pagamento e autorize-o na app antes de o código expirar.",
         open_payment: "Abrir o pagamento",
+        pay_by: "Pague até",
+        time_zone: "hora de Luanda",
         unknown: "Encomenda não encontrada",
         unknown_text: "Esta loja não tem uma encomenda com este número.",
+        nowhere: "Página não encontrada",
+        nowhere_text: "Esta loja não tem uma página neste endereço.",
         cancelled: "Pagamento cancelado",
         cancelled_text: "O seu cesto continua aqui. Se já pagou, guarde o comprovativo: o dinheiro será devolvido.",
         entity: "Entidade",
@@ -64,6 +80,8 @@ const LANGUAGES: [Texts; 3] = [
         reload: "Ver se há novidades",
         back: "Voltar à loja",
         trouble: "Não foi possível iniciar o pagamento. Tente de novo.",
+        no_button: "O botão de pagamento não carregou. Verifique a ligação e recarregue a página.",
+        load_again: "Recarregar a página",
         sold_out: "Alguns artigos do cesto já não têm stock. Recarregue a página e retire-os.",
         no_script: "Para pagar, active o JavaScript no navegador.",
         happenings: [
@@ -80,6 +98,8 @@ const LANGUAGES: [Texts; 3] = [
         lang: "en",
         shop: "Kianda Shop",
         add: "Add",
+        add_one: "Add:",
+        take_one: "Take one out:",
         free: "In stock:",
         cart: "Your cart",
         empty: "The cart is empty.",
@@ -89,13 +109,17 @@ const LANGUAGES: [Texts; 3] = [
         paid_text: "The payment is confirmed and your order is on its way.",
         held_text: "We received your payment, but have to check it before we send the order. Do not pay again.",
         pending: "Still to be paid",
-        pending_text: "Pay with this reference at an ATM, in the app or in online banking.",
+        pending_text: "Pay the reference at an ATM, in the app or in online banking. Open the payment to see it again.",
         confirming: "Confirming the payment",
         confirming_text: "Do not pay again. The order is sent as soon as the payment is confirmed.",
         approve_text: "Open the payment and approve it in the app before the code expires.",
         open_payment: "Open the payment",
+        pay_by: "Pay by",
+        time_zone: "Luanda time",
         unknown: "Order not found",
         unknown_text: "This shop has no order with this number.",
+        nowhere: "Page not found",
+        nowhere_text: "This shop has no page at this address.",
         cancelled: "Payment cancelled",
         cancelled_text: "Your cart is still here. If you have paid, keep the proof: the money will be refunded.",
         entity: "Entity",
@@ -104,6 +128,8 @@ const LANGUAGES: [Texts; 3] = [
         reload: "Check for updates",
         back: "Back to the shop",
         trouble: "The payment could not be started. Try again.",
+        no_button: "The payment button did not load. Check your connection and reload the page.",
+        load_again: "Reload the page",
         sold_out: "Some items in your cart are no longer in stock. Reload the page and take them out.",
         no_script: "To pay, switch JavaScript on in your browser.",
         happenings: [
@@ -120,6 +146,8 @@ const LANGUAGES: [Texts; 3] = [
         lang: "fr",
         shop: "Boutique Kianda",
         add: "Ajouter",
+        add_one: "Ajouter :",
+        take_one: "Retirer un :",
         free: "En stock :",
         cart: "Votre panier",
         empty: "Le panier est vide.",
@@ -129,13 +157,17 @@ const LANGUAGES: [Texts; 3] = [
         paid_text: "Le paiement est confirmé et la commande part.",
         held_text: "Nous avons reçu votre paiement, mais devons le vérifier avant d'envoyer la commande. Ne payez pas à nouveau.",
         pending: "Reste à payer",
-        pending_text: "Payez avec cette référence au distributeur, dans l'app ou en banque en ligne.",
+        pending_text: "Payez la référence au distributeur, dans l'app ou en banque en ligne. Pour la revoir, ouvrez le paiement.",
         confirming: "Confirmation du paiement",
         confirming_text: "Ne payez pas à nouveau. La commande part dès que le paiement est confirmé.",
         approve_text: "Ouvrez le paiement et autorisez-le dans l'app avant que le code n'expire.",
         open_payment: "Ouvrir le paiement",
+        pay_by: "Payez avant le",
+        time_zone: "heure de Luanda",
         unknown: "Commande introuvable",
         unknown_text: "Cette boutique n'a pas de commande avec ce numéro.",
+        nowhere: "Page introuvable",
+        nowhere_text: "Cette boutique n'a pas de page à cette adresse.",
         cancelled: "Paiement annulé",
         cancelled_text: "Votre panier est toujours là. Si vous avez payé, gardez le justificatif : vous serez remboursé.",
         entity: "Entité",
@@ -144,6 +176,8 @@ const LANGUAGES: [Texts; 3] = [
         reload: "Voir s'il y a du nouveau",
         back: "Retour à la boutique",
         trouble: "Le paiement n'a pas pu être lancé. Réessayez.",
+        no_button: "Le bouton de paiement n'a pas été chargé. Vérifiez la connexion et rechargez la page.",
+        load_again: "Recharger la page",
         sold_out: "Des articles de votre panier ne sont plus en stock. Rechargez la page et retirez-les.",
         no_script: "Pour payer, activez JavaScript dans votre navigateur.",
         happenings: [
@@ -167,11 +201,19 @@ impl Texts {
 
 /// As the address says, else as the browser asks, else Portuguese.
 pub(crate) fn language(query: &str, headers: &HeaderMap) -> (usize, &'static Texts) {
-    let asked = value(query, "lang");
     let accepted = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
-    let first = |code: &str| LANGUAGES.iter().position(|texts| code.starts_with(texts.lang));
-    let place = first(&asked).or_else(|| accepted.and_then(first)).unwrap_or(0);
+    let place = place_of(&value(query, "lang")).or_else(|| accepted.and_then(place_of));
+    let place = place.unwrap_or(0);
     (place, &LANGUAGES[place])
+}
+
+/// The language that the address names.
+pub(crate) fn named_language(query: &str) -> Option<&'static str> {
+    place_of(&value(query, "lang")).map(|place| LANGUAGES[place].lang)
+}
+
+fn place_of(code: &str) -> Option<usize> {
+    LANGUAGES.iter().position(|texts| code.starts_with(texts.lang))
 }
 
 /// A value of the address's query; empty when it is not there.

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{PATIENCE, SECRET, TestShop, call, event, settings, sign};
 use svc_merchant::{SettingsError, Shop};
@@ -101,9 +101,11 @@ fn the_order_is_there_before_the_service_is_asked_for_anything() {
         told.send((what == "/token", status)).unwrap();
     };
     *shop.service.before_answer.lock().unwrap() = Some(Box::new(look));
+    *shop.service.forgetful.lock().unwrap() = true;
     shop.order();
     let seen: Vec<_> = heard.try_iter().collect();
-    assert_eq!(seen, [(true, "PEN".to_owned()), (false, "PEN".to_owned())]);
+    let (token, order) = ((true, "PEN".to_owned()), (false, "PEN".to_owned()));
+    assert_eq!(seen, [order.clone(), token, order]);
 }
 
 #[test]
@@ -143,14 +145,80 @@ fn an_answer_that_is_lost_is_asked_for_again_with_the_same_id() {
 #[test]
 fn a_payer_the_service_would_not_take_is_refused_here() {
     let shop = TestShop::open();
-    let (long, split) = ("x".repeat(129), "a\nb".to_owned());
-    for payer in [long, split] {
-        let items = json!([{ "id": "mel-moxico", "quantity": 1 }]);
-        let answer = shop.create(&json!({ "items": items, "clientId": payer }));
-        assert_eq!(answer.status, 422, "{payer}");
+    let create = |payer: &Value| {
+        let items = json!([{ "id": "livro-receitas", "quantity": 1 }]);
+        shop.create(&json!({ "items": items, "clientId": payer }))
+    };
+    let long = "x".repeat(129);
+    for payer in
+        [long.as_str(), "a\nb", "a\u{202e}b", "a\u{200f}b", "\u{2066}a", "\u{200b}", "\u{3164}"]
+    {
+        let answer = create(&json!(payer));
+        assert_eq!(answer.status, 422, "{payer:?}");
+        assert_eq!(answer.json()["error"], "invalid_client_id", "{payer:?}");
+    }
+    for payer in [json!(7), json!(["ana"]), json!(true)] {
+        let answer = create(&payer);
+        assert_eq!((answer.status, &answer.json()["error"]), (422, &json!("invalid_client_id")));
+        assert!(answer.text.contains("clientId is a text"), "{answer:?}");
     }
     assert_eq!(shop.stock(), 500, "nothing was reserved");
     assert!(shop.service.created.lock().unwrap().is_empty(), "and nobody was asked");
+    for (payer, told) in
+        [(json!("José 7"), "José 7"), (json!(" "), "guest"), (json!(null), "guest")]
+    {
+        assert_eq!(create(&payer).status, 200, "{payer}");
+        assert_eq!(shop.service.created.lock().unwrap().last().unwrap()["clientId"], told);
+    }
+}
+
+#[test]
+fn a_payer_comes_back_to_the_language_of_the_page() {
+    let shop = TestShop::open();
+    let cart = json!({ "items": [{ "id": "livro-receitas", "quantity": 1 }] }).to_string();
+    for (query, end) in
+        [("?lang=fr", "?lang=fr"), ("?lang=en", "?lang=en"), ("", ""), ("?lang=de", "")]
+    {
+        let request = format!("POST /api/svc/create-order{query}");
+        let headers = [("content-type", "application/json"), ("accept-language", "fr")];
+        assert_eq!(shop.call(&request, &headers, cart.as_bytes()).status, 200, "{query}");
+        let created = shop.service.created.lock().unwrap().last().unwrap().clone();
+        let info: Value =
+            serde_json::from_str(created["additionalInfo"].as_str().unwrap()).unwrap();
+        let address = |path: &str| json!(format!("http://{}{path}", shop.address));
+        assert_eq!(info["returnUrl"], address(&format!("/success{end}")));
+        assert_eq!(info["cancelUrl"], address(&format!("/cancelled{end}")));
+        assert_eq!(info["webhookUrl"], address("/api/svc/webhook"));
+    }
+}
+
+#[test]
+fn a_page_of_another_site_reserves_nothing() {
+    let shop = TestShop::open();
+    let cart = json!({ "items": [{ "id": "livro-receitas", "quantity": 1 }] }).to_string();
+    let send = |headers: &[(&str, &str)]| {
+        shop.call("POST /api/svc/create-order", headers, cart.as_bytes())
+    };
+    let origin = ("origin", "https://elsewhere.example");
+    for kind in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "",
+        "application/jsonp",
+    ] {
+        let answer = send(&[("content-type", kind), origin]);
+        assert_eq!((answer.status, &answer.json()["error"]), (415, &json!("not_json")), "{kind}");
+        assert_eq!(send(&[("content-type", kind)]).status, 415, "{kind}");
+    }
+    assert_eq!(send(&[origin]).status, 415, "a browser may leave the type out");
+    assert_eq!(shop.stock(), 500);
+    // With this type a browser asks first, and this shop never agrees.
+    for headers in [&[("content-type", "Application/JSON; charset=utf-8"), origin][..], &[]] {
+        assert_eq!(send(headers).status, 200, "{headers:?}");
+    }
+    let asked = shop.call("OPTIONS /api/svc/create-order", &[origin], b"");
+    assert!(asked.status == 405 && !asked.head.contains("access-control"), "{asked:?}");
 }
 
 #[test]
@@ -167,7 +235,8 @@ fn what_is_sold_out_is_not_sold() {
 #[test]
 fn a_shop_without_a_real_secret_does_not_open() {
     let folder = std::env::temp_dir();
-    let with = |spoil: fn(&mut svc_merchant::Settings)| {
+    type Spoil = fn(&mut svc_merchant::Settings);
+    let with = |spoil: Spoil| {
         let mut settings = settings("http://127.0.0.1:1", folder.join("never.db"));
         spoil(&mut settings);
         Shop::open(settings).err().map(|fault| fault.to_string()).unwrap_or_default()
@@ -178,6 +247,26 @@ fn a_shop_without_a_real_secret_does_not_open() {
     assert_eq!(short, SettingsError::ShortSecret("SVC_WEBHOOK_SECRET").to_string());
     let short = with(|s| s.webhook_secret_previous = Some("x".to_owned().into()));
     assert_eq!(short, SettingsError::ShortSecret("SVC_WEBHOOK_SECRET_PREVIOUS").to_string());
+    let padded: [(&str, Spoil); 8] = [
+        ("SVC_WEBHOOK_SECRET", |s| s.webhook_secret = format!("{SECRET}\n").into()),
+        ("SVC_WEBHOOK_SECRET_PREVIOUS", |s| {
+            s.webhook_secret_previous = Some(format!("{SECRET} ").into());
+        }),
+        ("SVC_CLIENT_SECRET", |s| s.client_secret = " svcsec_1".to_owned().into()),
+        ("SVC_CLIENT_ID", |s| s.client_id.push('\r')),
+        ("SVC_PUBLISHABLE_KEY", |s| s.publishable_key.push(' ')),
+        ("SVC_BASE_URL", |s| s.base_url.push('\t')),
+        ("SVC_SDK_URL", |s| s.sdk_url.push(' ')),
+        ("SVC_SHOP_URL", |s| s.public_url = Some("http://shop.example ".into())),
+    ];
+    for (name, spoil) in padded {
+        assert_eq!(with(spoil), SettingsError::Padded(name).to_string());
+    }
+    for half in ["pk_test_", "pk_live_"] {
+        let mut settings = settings("http://127.0.0.1:1", folder.join("never.db"));
+        settings.publishable_key = half.into();
+        assert_eq!(settings.check(), Err(SettingsError::HalfKey("SVC_PUBLISHABLE_KEY")));
+    }
     let live = with(|s| s.publishable_key = "pk_live_0b6f".into());
     assert_eq!(live, SettingsError::LiveWithoutHttps.to_string());
     assert!(with(|s| s.publishable_key.clear()).contains("SVC_PUBLISHABLE_KEY"));

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod create_order;
+mod greeting;
 mod order_events;
 mod order_status;
 mod pages;

@@ -1,5 +1,7 @@
 //! The shop's pages: in three languages, escaped, and true without JavaScript.
 
+use std::collections::BTreeSet;
+
 use crate::support::{TestShop, event};
 
 #[test]
@@ -51,7 +53,7 @@ fn an_order_page_says_how_the_order_is_without_javascript() {
     for id in [&paid, &cancelled] {
         let text = page("pending", id);
         for part in
-            ["Still to be paid", "123 456 789", "00348", "Total", "data-open", "Check for updates"]
+            ["Still to be paid", "Open the payment", "Total", "data-open", "Check for updates"]
         {
             assert!(text.contains(part), "{part} is missing in {text}");
         }
@@ -68,27 +70,93 @@ fn an_order_page_says_how_the_order_is_without_javascript() {
         let text = page(place, &cancelled);
         assert!(text.contains("Payment cancelled"), "{place}: {text}");
         for over in [text, page(place, &paid)] {
-            assert!(!over.contains("data-open") && !over.contains("123 456 789"), "{over}");
+            assert!(!over.contains("data-open") && !over.contains("Open the payment"), "{over}");
         }
     }
     for place in ["success", "pending", "cancelled"] {
         let text = page(place, "order_unknown");
-        assert!(text.contains("Order not found") && !text.contains("123 456 789"), "{text}");
+        assert!(text.contains("Order not found") && !text.contains("Open the payment"), "{text}");
     }
     // The address may name no order at all.
     let text = page("pending", "");
-    assert!(text.contains("123 456 789") && text.contains(r#"id="story" hidden"#), "{text}");
+    assert!(text.contains(r#"id="story" hidden"#) && !text.contains("Open the payment"), "{text}");
+}
+
+#[test]
+fn whoever_writes_an_address_cannot_ask_for_money_under_the_shops_name() {
+    let shop = TestShop::open();
+    let (pending, paid) = (shop.order(), shop.order());
+    shop.webhook(&event(&paid, "CON"));
+    for id in [pending.as_str(), paid.as_str(), "order_unknown", ""] {
+        for page in ["pending", "success"] {
+            let slip = "ref=987654321&entity=00999&status=PEN&method=FPSOLPG";
+            let text = shop.call(&format!("GET /{page}?orderId={id}&{slip}"), &[], b"").text;
+            for figure in ["987654321", "987 654 321", "00999"] {
+                assert!(!text.contains(figure), "{page} {id}: {text}");
+            }
+            // The one way to go on leads to what this very order is to be paid with.
+            let leads =
+                text.contains(&format!("{}/checkout/REF1?key=pk_test_0b6f", shop.service.url()));
+            assert_eq!(leads, id == pending, "{page} {id}: {text}");
+        }
+    }
+}
+
+#[test]
+fn an_address_that_leads_nowhere_is_a_page_for_readers_and_json_for_programs() {
+    let shop = TestShop::open();
+    let html = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+    let lost = [
+        "/nowhere",
+        "/api/svc/order/%FF/status",
+        "/api/svc/order/%FF/events",
+        "/api/shop/order/%FF",
+    ];
+    for path in lost {
+        for (query, language, title) in [
+            ("?lang=fr", "pt", "Page introuvable"),
+            ("", "en", "Page not found"),
+            ("", "de", "Página não encontrada"),
+        ] {
+            let headers = [html, ("accept-language", language)];
+            let answer = shop.call(&format!("GET {path}{query}"), &headers, b"");
+            assert_eq!(answer.status, 404, "{answer:?}");
+            assert!(answer.head.contains("content-type: text/html"), "{answer:?}");
+            assert!(answer.head.contains("default-src 'none'"), "{answer:?}");
+            assert!(answer.text.contains(&format!("<h1>{title}</h1>")), "{answer:?}");
+        }
+        for headers in [&[][..], &[("accept", "application/json")], &[("accept", "*/*")]] {
+            let answer = shop.call(&format!("GET {path}"), headers, b"");
+            assert_eq!((answer.status, &answer.json()["error"]), (404, &"not_found".into()));
+        }
+    }
+}
+
+#[test]
+fn the_shop_can_be_read_aloud() {
+    let shop = TestShop::open();
+    for (lang, add) in [("pt", "Adicionar:"), ("en", "Add:"), ("fr", "Ajouter :")] {
+        let text = shop.call(&format!("GET /?lang={lang}"), &[], b"").text;
+        let label = format!("aria-label=\"{add} ");
+        let named = text.split(&label).skip(1);
+        let names: BTreeSet<_> = named.filter_map(|rest| rest.split('"').next()).collect();
+        assert_eq!(names.len(), text.matches("data-add=").count(), "{names:?}");
+        let headings: Vec<_> = text.split("<h").filter_map(|rest| rest.chars().next()).collect();
+        assert_eq!(headings.iter().filter(|level| **level == '1').count(), 1, "{headings:?}");
+        assert!(text.find("<h1") < text.find("<h2"), "{text}");
+        assert!(text.find("<noscript") < text.find("data-add="), "said before anything is pressed");
+    }
 }
 
 #[test]
 fn who_has_no_reference_is_not_asked_to_pay() {
     let shop = TestShop::open();
     let id = shop.order();
-    for slip in ["", "&ref=&entity=", "&ref=12345&entity=00348", "&ref=Pay%20me&entity=00348"] {
+    for slip in ["", "&ref=&entity=", "&entity=00348"] {
         let address = format!("GET /pending?lang=en&orderId={id}{slip}");
         let text = shop.call(&address, &[], b"").text;
         assert!(text.contains("Do not pay again"), "{slip}: {text}");
-        assert!(!text.contains("Pay with this") && !text.contains("<dl>"), "{slip}: {text}");
+        assert!(!text.contains("Open the payment") && !text.contains("<dl>"), "{slip}: {text}");
     }
 }
 

@@ -85,3 +85,16 @@ fn refusals_tell_no_secret_either() {
         }
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn what_payers_bought_is_for_nobody_else_on_the_machine() {
+    use std::os::unix::fs::PermissionsExt;
+    let shop = TestShop::open();
+    shop.order();
+    for name in ["shop.db", "shop.db-wal", "shop.db-shm"] {
+        let mode =
+            std::fs::metadata(shop.path().with_file_name(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}

@@ -22,6 +22,12 @@ pub(crate) struct FakeService {
     pub(crate) created: Mutex<Vec<Value>>,
     /// The ids of orders that were asked about.
     pub(crate) queried: Mutex<Vec<String>>,
+    /// How often a shop that opened asked whether it is known.
+    pub(crate) greeted: Mutex<u32>,
+    /// The token it gave is dead.
+    pub(crate) forgetful: Mutex<bool>,
+    /// What its messages are to be written in, of every call.
+    pub(crate) languages: Mutex<HashSet<String>>,
     /// Orders that it never heard of.
     pub(crate) unknown: Mutex<HashSet<String>>,
 }
@@ -58,9 +64,12 @@ impl FakeService {
                     return None;
                 }
             }
-            let length = head.lines().find_map(|line| {
-                line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok()
-            });
+            let lower = head.to_ascii_lowercase();
+            let field =
+                |name| lower.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+            let length = field("content-length:").and_then(|length| length.parse().ok());
+            let language = field("accept-language:").unwrap_or_default().to_owned();
+            self.languages.lock().unwrap().insert(language);
             let mut body = Vec::new();
             reader.by_ref().take(length.unwrap_or(0)).read_to_end(&mut body).ok()?;
             let (status, reply) = self.answer(head.split_whitespace().nth(1)?, &body);
@@ -93,8 +102,16 @@ impl FakeService {
             self.tell("/token");
             return (200, json!({ "access_token": "T", "expires_in": 3600 }));
         }
+        if std::mem::take(&mut *self.forgetful.lock().unwrap()) {
+            self.tell("a dead token");
+            return (401, json!({ "code": 401, "error": "invalid_token", "message": "No." }));
+        }
         if *self.refusing.lock().unwrap() {
             return (422, json!({ "code": 422, "error": "invalid_body", "message": "No." }));
+        }
+        if target.starts_with("/svcpartner/events?") {
+            *self.greeted.lock().unwrap() += 1;
+            return (200, json!({ "code": 200, "data": { "events": [], "hasMore": false } }));
         }
         let query = target.split_once("externalTransactionId=").map(|(_, rest)| rest);
         let id = match query {

@@ -50,7 +50,14 @@ impl TestShop {
         settings.clock = Clock::of(move || shown.load(Ordering::Relaxed));
         change(&mut settings);
         let (address, stop, thread) = run(settings.clone());
-        Self { address, service, settings, now_ms, stop: Some(stop), thread: Some(thread), folder }
+        let is_greeted = settings.base_url == service.url();
+        let (stop, thread) = (Some(stop), Some(thread));
+        let shop = Self { address, service, settings, now_ms, stop, thread, folder };
+        if is_greeted {
+            // What a test counts begins after it.
+            shop.wait_until("the greeting", |shop| *shop.service.greeted.lock().unwrap() > 0);
+        }
+        shop
     }
 
     pub(crate) fn advance(&self, time: Duration) {
