@@ -109,12 +109,10 @@ pub(crate) async fn create_order(
 }
 
 /// Another site's page may send plain text or a form here without asking, and reserve the stock; JSON it may
-/// not. A browser can leave the type out as well, but always says where it comes from.
+/// not.
 fn is_json(headers: &HeaderMap) -> bool {
-    let Some(kind) = headers.get(header::CONTENT_TYPE) else {
-        return !headers.contains_key(header::ORIGIN);
-    };
-    let kind = kind.to_str().ok().and_then(|kind| kind.split(';').next());
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next());
     kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 

@@ -52,7 +52,7 @@ fn what_is_not_an_order_is_422_and_reserves_nothing() {
     let mut stream = std::net::TcpStream::connect(shop.address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let head = "POST /api/svc/create-order HTTP/1.1\r\nhost: shop\r\nconnection: close\r\n\
-                content-length: 40000000\r\n\r\n";
+                content-type: application/json\r\ncontent-length: 40000000\r\n\r\n";
     stream.write_all(head.as_bytes()).unwrap();
     let mut start = [0; 12];
     stream.read_exact(&mut start).unwrap();
@@ -212,11 +212,11 @@ fn a_page_of_another_site_reserves_nothing() {
         assert_eq!(send(&[("content-type", kind)]).status, 415, "{kind}");
     }
     assert_eq!(send(&[origin]).status, 415, "a browser may leave the type out");
+    assert_eq!(send(&[]).status, 415);
     assert_eq!(shop.stock(), 500);
     // With this type a browser asks first, and this shop never agrees.
-    for headers in [&[("content-type", "Application/JSON; charset=utf-8"), origin][..], &[]] {
-        assert_eq!(send(headers).status, 200, "{headers:?}");
-    }
+    let json = ("content-type", "Application/JSON; charset=utf-8");
+    assert_eq!(send(&[json, origin]).status, 200);
     let asked = shop.call("OPTIONS /api/svc/create-order", &[origin], b"");
     assert!(asked.status == 405 && !asked.head.contains("access-control"), "{asked:?}");
 }

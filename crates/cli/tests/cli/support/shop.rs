@@ -23,7 +23,8 @@ pub(crate) fn ask(shop_url: &str, request: &str, headers: &str, body: &str) -> A
 /// An order of one book; its id.
 pub(crate) fn buy(shop_url: &str) -> String {
     let cart = json!({ "items": [{ "id": "livro-receitas", "quantity": 1 }] }).to_string();
-    let answer = ask(shop_url, "POST /api/svc/create-order", "", &cart);
+    let json = "content-type: application/json\r\n";
+    let answer = ask(shop_url, "POST /api/svc/create-order", json, &cart);
     assert_eq!(answer.status, 200, "{answer:?}");
     let created = answer.json();
     assert!(!created["referenceNumber"].as_str().expect("a reference is text").is_empty());
