@@ -51,14 +51,14 @@ impl Database {
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
         let lock = |name: &Path, file: std::io::Result<File>| {
-            let file = file.map_err(|fault| not_locked(name, &fault))?;
+            let file = file.map_err(|fault| not_opened("lock", name, &fault))?;
             match file.try_lock() {
                 Ok(()) => Ok(file),
                 Err(TryLockError::WouldBlock) => Err(StoreError::Refused(format!(
                     "another svc is using {}: stop it first, or name another database",
                     path.display()
                 ))),
-                Err(TryLockError::Error(fault)) => Err(not_locked(name, &fault)),
+                Err(TryLockError::Error(fault)) => Err(not_opened("lock", name, &fault)),
             }
         };
         let mut held = vec![lock(Path::new(&name), private_file(Path::new(&name)))?];
@@ -100,19 +100,22 @@ impl Database {
     }
 }
 
-fn not_locked(name: &Path, fault: &std::io::Error) -> StoreError {
-    let folder = name.parent().filter(|folder| !folder.as_os_str().is_empty());
+/// A file of the database or beside it.
+pub(super) fn not_opened(what: &str, path: &Path, fault: &std::io::Error) -> StoreError {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new(".")).display();
     StoreError::Refused(match fault.kind() {
         ErrorKind::NotFound => format!("the folder {folder} does not exist: mkdir -p {folder}"),
         ErrorKind::PermissionDenied => format!(
             "this user may not write {}: run this as the service's user, or give that user {folder}",
-            name.display()
+            path.display()
         ),
-        _ => format!(
-            "cannot lock {}: {fault}; a database is on a disk that can be written",
-            name.display()
-        ),
+        _ => {
+            format!(
+                "cannot {what} {}: {fault}; it is to be on a disk that can be written",
+                path.display()
+            )
+        }
     })
 }
 
