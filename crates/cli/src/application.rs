@@ -5,13 +5,13 @@ use jiff::SignedDuration;
 use secrecy::ExposeSecret;
 use serde::Serialize;
 use svc_service::credentials::{self, Takeover};
-use svc_service::domain::{ApplicationId, ApplicationUuid, Author, ClientId, PublishableKey};
-use svc_service::store::{Directory, PendingEvent, StoreError};
+use svc_service::domain::{ApplicationId, ApplicationUuid, Author, PublishableKey};
+use svc_service::store::{Application, Directory, PendingEvent};
 
 use crate::arguments::length;
 use crate::output;
-use crate::partner::{ApplicationView, application_view};
-use crate::settings::DataArgs;
+use crate::partner::{ApplicationView, application_view, known};
+use crate::settings::Shown;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -35,10 +35,7 @@ pub(crate) struct Create {
     #[arg(long, value_enum, default_value = "instrument")]
     pending_event: PendingEventArg,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 /// When an application hears of PEN.
@@ -55,10 +52,7 @@ enum PendingEventArg {
 #[derive(clap::Args)]
 pub(crate) struct List {
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(clap::Args)]
@@ -75,10 +69,7 @@ pub(crate) struct Rotate {
     #[arg(long, default_value = "24h", value_name = "TIME", value_parser = length)]
     overlap: SignedDuration,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(Serialize)]
@@ -109,20 +100,20 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 }
 
 async fn create(args: Create) -> anyhow::Result<()> {
-    let app = args.data.settings()?.open().await?;
-    let partner = ClientId::parse(args.partner)?;
+    let app = args.shown.settings()?.open().await?;
+    let partner = known(&app.store.directory().await?, &args.partner)?.client_id.clone();
     let pending_event = match args.pending_event {
         PendingEventArg::Instrument => PendingEvent::Instrument,
         PendingEventArg::Creation => PendingEvent::Creation,
         PendingEventArg::Never => PendingEvent::Never,
     };
     let issued = credentials::create_application(&app, &partner, &args.name, pending_event).await?;
-    print(args.json, &issued.publishable_key, issued.webhook_secret.expose_secret());
+    print(args.shown.json, &issued.publishable_key, issued.webhook_secret.expose_secret());
     Ok(())
 }
 
 async fn list(args: List) -> anyhow::Result<()> {
-    let app = args.data.settings()?.open().await?;
+    let app = args.shown.settings()?.open().await?;
     let directory = app.store.directory().await?;
     let listed = directory.applications.iter().map(|application| {
         let partner = directory.partners.iter().find(|partner| partner.id == application.partner);
@@ -132,7 +123,7 @@ async fn list(args: List) -> anyhow::Result<()> {
         Listed { application: application_view(&app, application), partner, client_id }
     });
     let listed: Vec<_> = listed.collect();
-    if args.json {
+    if args.shown.json {
         output::json(&listed);
         return Ok(());
     }
@@ -147,13 +138,13 @@ async fn list(args: List) -> anyhow::Result<()> {
 }
 
 async fn rotate(args: Rotate) -> anyhow::Result<()> {
-    let app = args.data.settings()?.open().await?;
-    let uuid = application_uuid(&args.application)?;
+    let app = args.shown.settings()?.open().await?;
+    let uuid = known_application(&app.store.directory().await?, &args.application)?.uuid.clone();
     let takeover = Takeover { switch_after: args.switch_after, overlap: args.overlap };
     let secret =
         credentials::rotate_webhook_secret(&app, &uuid, takeover, &Author::command_line(None))
             .await?;
-    print(args.json, &PublishableKey::new(app.environment, uuid), secret.expose_secret());
+    print(args.shown.json, &PublishableKey::new(app.environment, uuid), secret.expose_secret());
     if args.overlap.is_zero() {
         output::note("From now on everything is signed with this secret alone.");
         return Ok(());
@@ -177,9 +168,13 @@ fn application_uuid(text: &str) -> anyhow::Result<ApplicationUuid> {
 }
 
 pub(crate) fn application_id(directory: &Directory, text: &str) -> anyhow::Result<ApplicationId> {
+    Ok(known_application(directory, text)?.id)
+}
+
+fn known_application<'a>(directory: &'a Directory, text: &str) -> anyhow::Result<&'a Application> {
     let uuid = application_uuid(text)?;
     let found = directory.applications.iter().find(|found| found.uuid == uuid);
-    Ok(found.ok_or(StoreError::Unknown("the application"))?.id)
+    found.ok_or_else(|| anyhow!("there is no application {text}; svc application list shows all"))
 }
 
 fn print(json: bool, key: &PublishableKey, webhook_secret: &str) {

@@ -6,7 +6,7 @@ use svc_service::audit::{self, Fault, Verdict};
 use svc_service::store::AuditFilter;
 
 use crate::output;
-use crate::settings::DataArgs;
+use crate::settings::{DataArgs, Shown};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -28,10 +28,7 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "NUMBER:HEX")]
     head: Option<String>,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(clap::Args)]
@@ -49,10 +46,7 @@ pub(crate) struct List {
     #[arg(long, default_value_t = 50)]
     limit: usize,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(Serialize)]
@@ -90,11 +84,11 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 
 async fn verify(args: Verify) -> anyhow::Result<()> {
     let kept = args.head.as_deref().map(parse_head).transpose()?;
-    let app = args.data.settings()?.open().await?;
+    let app = args.shown.settings()?.open().await?;
     let kept = kept.as_ref().map(|(id, mac)| (*id, mac.as_slice()));
     let verdict = audit::verify(&app, kept).await?;
     let report = report(&verdict);
-    if args.json {
+    if args.shown.json {
         output::json(&report);
     } else {
         for fault in &report.faults {
@@ -164,11 +158,11 @@ async fn head(args: Head) -> anyhow::Result<()> {
 }
 
 async fn list(args: List) -> anyhow::Result<()> {
-    let app = args.data.settings()?.open().await?;
+    let app = args.shown.settings()?.open().await?;
     let filter = AuditFilter { before_id: None, subject: args.subject };
     let mut rows = app.store.audit_page(filter, args.limit.saturating_add(1)).await?;
     output::first(&mut rows, args.limit);
-    if args.json {
+    if args.shown.json {
         let rows = rows.into_iter().map(|row| Row {
             id: row.id,
             at: row.at.to_string(),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Command;
 use clap_complete::Shell;
 
@@ -30,7 +30,7 @@ enum Known {
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  svc man /usr/local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// Where the pages go; made if it is not there
+    /// The directory for the pages
     dir: PathBuf,
 }
 
@@ -48,8 +48,10 @@ pub(crate) fn completions(args: &CompletionsArgs, mut command: Command) -> anyho
 
 /// `svc.1`, and one page for every command: `svc-partner-create.1`.
 pub(crate) fn man(args: &ManArgs, command: Command) -> anyhow::Result<()> {
-    std::fs::create_dir_all(&args.dir)
-        .with_context(|| format!("cannot make the directory {}", args.dir.display()))?;
+    if !args.dir.is_dir() {
+        let dir = args.dir.display();
+        bail!("there is no directory {dir}: mkdir -p {dir}");
+    }
     clap_mangen::generate_to(command, &args.dir)
         .with_context(|| format!("cannot write the pages to {}", args.dir.display()))?;
     let count = std::fs::read_dir(&args.dir)?.count();

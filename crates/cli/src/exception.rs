@@ -7,7 +7,7 @@ use svc_service::store::{ExceptionFilter, ExceptionRecord};
 
 use crate::arguments::{By, not_blank, one_of};
 use crate::output;
-use crate::settings::DataArgs;
+use crate::settings::Shown;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -36,10 +36,7 @@ pub(crate) struct List {
     #[arg(long, default_value_t = 50, value_name = "N")]
     limit: usize,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(clap::Args)]
@@ -62,10 +59,7 @@ pub(crate) struct Resolve {
     #[command(flatten)]
     by: By,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(clap::Args)]
@@ -106,7 +100,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 }
 
 async fn list(args: List) -> anyhow::Result<()> {
-    let store = args.data.settings()?.open_store().await?;
+    let store = args.shown.settings()?.open_store().await?;
     let filter = ExceptionFilter {
         kind: args.kind,
         reference_number: args.order.as_deref().map(ReferenceNumber::parse).transpose()?,
@@ -116,7 +110,7 @@ async fn list(args: List) -> anyhow::Result<()> {
     let mut found = store.exceptions(filter, args.limit.saturating_add(1)).await?;
     output::first(&mut found, args.limit);
     let views: Vec<_> = found.iter().map(view).collect();
-    if args.json {
+    if args.shown.json {
         output::json(&views);
     } else {
         print_all(&views);
@@ -125,7 +119,7 @@ async fn list(args: List) -> anyhow::Result<()> {
 }
 
 async fn resolve(args: Resolve) -> anyhow::Result<()> {
-    let app = args.data.settings()?.open().await?;
+    let app = args.shown.settings()?.open().await?;
     let how = match args.how {
         How { accept: true, .. } => Resolution::Accept,
         How { refund: true, .. } => Resolution::Refund,
@@ -133,7 +127,7 @@ async fn resolve(args: Resolve) -> anyhow::Result<()> {
     };
     let resolved = orders::resolve(&app, args.id, how, &args.by.author(), &args.reason).await?;
     let view = view(&resolved);
-    if args.json {
+    if args.shown.json {
         output::json(&view);
     } else {
         output::line(format_args!("{}: {}", view.id, view.resolution.unwrap_or_default()));

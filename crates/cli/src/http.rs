@@ -1,5 +1,6 @@
 //! One HTTP exchange of a tool: a connection of its own, a time limit, no redirects.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -93,7 +94,8 @@ impl Http {
         headers: HeaderMap,
         body: Vec<u8>,
     ) -> Result<Answer, Silence> {
-        let broken = |fault: &dyn std::error::Error| Silence::Unreachable(innermost(fault));
+        let broken =
+            |fault: &(dyn std::error::Error + 'static)| Silence::Unreachable(innermost(fault));
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = method;
         *request.uri_mut() = url.parse().map_err(|fault| broken(&fault))?;
@@ -107,10 +109,13 @@ impl Http {
 }
 
 /// The interesting part ("connection refused") is in the last cause.
-fn innermost(fault: &dyn std::error::Error) -> String {
+fn innermost(fault: &(dyn std::error::Error + 'static)) -> String {
     let mut inner = fault;
     while let Some(cause) = inner.source() {
         inner = cause;
     }
-    inner.to_string()
+    match inner.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
+        Some(kind @ ErrorKind::ConnectionRefused) => kind.to_string(),
+        _ => inner.to_string(),
+    }
 }

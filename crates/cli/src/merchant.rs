@@ -89,6 +89,10 @@ fn settings(args: &Args) -> Settings {
 }
 
 pub(crate) async fn bind(shop: Shop, listen: SocketAddr) -> anyhow::Result<Server> {
-    let refused = || format!("the shop cannot listen on {listen}; choose another address");
+    let refused = || {
+        format!(
+            "the shop cannot listen on {listen}; give another --listen (svc demo: --shop-listen)"
+        )
+    };
     Server::bind(shop, listen).await.with_context(refused)
 }

@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::arguments::one_of;
 use crate::output;
-use crate::settings::{DataArgs, web_address};
+use crate::settings::{DataArgs, Shown, web_address};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -43,10 +43,7 @@ pub(crate) struct Create {
     #[command(flatten)]
     link: LinkArgs,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(clap::Args)]
@@ -55,10 +52,7 @@ pub(crate) struct Invite {
     #[command(flatten)]
     link: LinkArgs,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(clap::Args)]
@@ -74,10 +68,7 @@ pub(crate) struct List {
     #[arg(long, value_name = "CLIENT_ID")]
     partner: Option<String>,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(clap::Args)]
@@ -115,21 +106,21 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 
 async fn create(args: Create) -> anyhow::Result<()> {
     let login = Login::parse(&args.login)?;
-    let app = args.data.settings()?.open().await?;
+    let app = args.shown.settings()?.open().await?;
     let service = args.link.service(&app)?;
     let partner = args.partner.as_deref().map(|client| partner(&app, client)).transpose()?;
     let by = Author::command_line(None);
     let invited = console::invite(&app, &login, partner, args.role, &by).await?;
-    print(&service, &invited, args.json);
+    print(&service, &invited, args.shown.json);
     Ok(())
 }
 
 async fn invite(args: Invite) -> anyhow::Result<()> {
     let login = Login::parse(&args.login)?;
-    let app = args.data.settings()?.open().await?;
+    let app = args.shown.settings()?.open().await?;
     let service = args.link.service(&app)?;
     let invited = console::invite_again(&app, &login, &Author::command_line(None)).await?;
-    print(&service, &invited, args.json);
+    print(&service, &invited, args.shown.json);
     Ok(())
 }
 
@@ -156,10 +147,10 @@ fn print(service: &Url, invited: &Invited, json: bool) {
 }
 
 async fn list(args: List) -> anyhow::Result<()> {
-    let app = args.data.settings()?.open().await?;
+    let app = args.shown.settings()?.open().await?;
     let partner = args.partner.as_deref().map(|client| partner(&app, client)).transpose()?;
     let views: Vec<_> = app.store.people(partner).await?.into_iter().map(view).collect();
-    if args.json {
+    if args.shown.json {
         output::json(&views);
         return Ok(());
     }

@@ -1,16 +1,17 @@
 //! `svc partner`: who may call the API. Works while the service runs and while it is stopped.
 
+use anyhow::anyhow;
 use jiff::{SignedDuration, Timestamp};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 use svc_service::app::App;
 use svc_service::credentials::{self, Issued};
-use svc_service::domain::{Author, ClientId, PublishableKey};
-use svc_service::store::{Application, Directory, Partner, PartnerState, StoreError};
+use svc_service::domain::{Author, PublishableKey};
+use svc_service::store::{Application, Directory, Partner, PartnerState};
 
 use crate::arguments::length;
 use crate::output;
-use crate::settings::DataArgs;
+use crate::settings::Shown;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -34,19 +35,13 @@ pub(crate) struct Create {
     /// The merchant's name
     name: String,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(clap::Args)]
 pub(crate) struct List {
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(clap::Args)]
@@ -54,10 +49,7 @@ pub(crate) struct One {
     /// The partner's client id
     client_id: String,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(clap::Args)]
@@ -69,10 +61,7 @@ pub(crate) struct Rotate {
     #[arg(long, default_value = "24h", value_name = "TIME", value_parser = length)]
     overlap: SignedDuration,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 /// What a merchant puts into its environment; the keys are the same wherever we print them.
@@ -143,9 +132,9 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 }
 
 async fn create(args: Create) -> anyhow::Result<()> {
-    let app = args.data.settings()?.may_create().open().await?;
+    let app = args.shown.settings()?.may_create().open().await?;
     let issued = Credentials::from(credentials::create_partner(&app, &args.name).await?);
-    if args.json {
+    if args.shown.json {
         output::json(&issued);
         return Ok(());
     }
@@ -158,11 +147,11 @@ async fn create(args: Create) -> anyhow::Result<()> {
 }
 
 async fn list(args: List) -> anyhow::Result<()> {
-    let app = args.data.settings()?.open().await?;
+    let app = args.shown.settings()?.open().await?;
     let directory = app.store.directory().await?;
     let views: Vec<_> =
         directory.partners.iter().map(|partner| view(&app, &directory, partner)).collect();
-    if args.json {
+    if args.shown.json {
         output::json(&views);
         return Ok(());
     }
@@ -177,28 +166,28 @@ async fn list(args: List) -> anyhow::Result<()> {
 }
 
 async fn show(args: One) -> anyhow::Result<()> {
-    let app = args.data.settings()?.open().await?;
-    print_one(&app, &args.client_id, args.json).await
+    let app = args.shown.settings()?.open().await?;
+    print_one(&app, &args.client_id, args.shown.json).await
 }
 
 async fn set_state(args: One, state: PartnerState) -> anyhow::Result<()> {
-    let app = args.data.settings()?.open().await?;
-    let client = ClientId::parse(args.client_id.clone())?;
+    let app = args.shown.settings()?.open().await?;
+    let client = known(&app.store.directory().await?, &args.client_id)?.client_id.clone();
     app.store
         .set_partner_state(&client, state, app.clock.now(), &Author::command_line(None))
         .await?;
-    print_one(&app, &args.client_id, args.json).await
+    print_one(&app, &args.client_id, args.shown.json).await
 }
 
 async fn rotate(args: Rotate) -> anyhow::Result<()> {
-    let app = args.data.settings()?.open().await?;
-    let client = ClientId::parse(args.client_id.clone())?;
-    let older =
-        app.directory.known().partner(&client).and_then(|partner| old_secret(&app, partner));
+    let app = args.shown.settings()?.open().await?;
+    let directory = app.store.directory().await?;
+    let partner = known(&directory, &args.client_id)?;
+    let (client, older) = (partner.client_id.clone(), old_secret(&app, partner));
     let by = Author::command_line(None);
     let secret = credentials::rotate_client_secret(&app, &client, args.overlap, true, &by).await?;
-    let secret = secret.ok_or(StoreError::Unknown("the client id"))?;
-    if args.json {
+    let secret = secret.ok_or_else(|| unknown(&args.client_id))?;
+    if args.shown.json {
         output::json(&NewSecret {
             client_id: &args.client_id,
             client_secret: secret.expose_secret(),
@@ -230,13 +219,7 @@ fn old_secret(app: &App, partner: &Partner) -> Option<Timestamp> {
 
 async fn print_one(app: &App, client_id: &str, json: bool) -> anyhow::Result<()> {
     let directory = app.store.directory().await?;
-    let partner = directory
-        .partners
-        .iter()
-        .find(|partner| partner.client_id.as_str() == client_id)
-        .ok_or_else(|| {
-            anyhow::anyhow!("there is no partner {client_id}; svc partner list shows all")
-        })?;
+    let partner = known(&directory, client_id)?;
     let view = view(app, &directory, partner);
     if json {
         output::json(&view);
@@ -250,6 +233,15 @@ async fn print_one(app: &App, client_id: &str, json: bool) -> anyhow::Result<()>
         output::line(format_args!("  {}  {}", application.publishable_key, application.name));
     }
     Ok(())
+}
+
+pub(crate) fn known<'a>(directory: &'a Directory, client_id: &str) -> anyhow::Result<&'a Partner> {
+    let found = directory.partners.iter().find(|partner| partner.client_id.as_str() == client_id);
+    found.ok_or_else(|| unknown(client_id))
+}
+
+fn unknown(client_id: &str) -> anyhow::Error {
+    anyhow!("there is no partner {client_id}; svc partner list shows all")
 }
 
 fn view(app: &App, directory: &Directory, partner: &Partner) -> PartnerView {

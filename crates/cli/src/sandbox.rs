@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use anyhow::anyhow;
 use secrecy::SecretString;
-use svc_client::{Client, Credentials};
+use svc_client::{Client, Credentials, Error, PaymentStatus};
 
 use crate::arguments::length;
 use crate::output;
+use crate::secrets::of_merchant;
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples (with the variables svc demo prints):
@@ -32,56 +33,85 @@ pub(crate) struct Args {
 /// What a merchant's backend has in its environment.
 #[derive(clap::Args, Clone)]
 pub(crate) struct MerchantArgs {
-    /// Address of the service
-    #[arg(
-        long,
-        visible_alias = "server",
-        env = "SVC_BASE_URL",
-        default_value = "http://127.0.0.1:8080",
-        value_name = "URL",
-        global = true
-    )]
-    pub base_url: String,
+    /// Address of the service [default: http://127.0.0.1:8080]
+    #[arg(long, visible_alias = "server", env = "SVC_BASE_URL", value_name = "URL", global = true)]
+    base_url: Option<String>,
     /// The application's publishable key
     #[arg(long, env = "SVC_PUBLISHABLE_KEY", value_name = "KEY", global = true)]
     publishable_key: Option<String>,
-    /// The partner's client id
+    /// The partner's client id; its secret is read from SVC_CLIENT_SECRET
     #[arg(long, env = "SVC_CLIENT_ID", value_name = "ID", global = true)]
     client_id: Option<String>,
 }
 
 /// How often a sandbox that moves is asked whether it has arrived.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+const BASE_URL_DEFAULT: &str = "http://127.0.0.1:8080";
 /// No flag: anyone on the machine can list those.
 const CLIENT_SECRET: &str = "SVC_CLIENT_SECRET";
+const ADVANCE_MAX: SignedDuration = SignedDuration::from_hours(400 * 24);
 
 impl MerchantArgs {
     pub(crate) fn is_live(&self) -> bool {
         self.publishable_key.as_ref().is_some_and(|key| key.starts_with("pk_live_"))
     }
 
+    /// An empty value counts as none, as it does for `svc merchant`.
+    fn given_url(&self) -> Option<&str> {
+        self.base_url.as_deref().filter(|url| !url.is_empty())
+    }
+
+    pub(crate) fn base_url(&self) -> &str {
+        self.given_url().unwrap_or(BASE_URL_DEFAULT)
+    }
+
     pub(crate) fn client(&self) -> anyhow::Result<Client> {
-        let missing = |name: &str| anyhow!("{name} is not set; svc demo prints the variables");
-        let key = self.publishable_key.clone().ok_or_else(|| missing("SVC_PUBLISHABLE_KEY"))?;
-        let client_id = self.client_id.clone().ok_or_else(|| missing("SVC_CLIENT_ID"))?;
-        let secret = std::env::var(CLIENT_SECRET).map_err(|_| missing(CLIENT_SECRET))?;
-        let client_secret = SecretString::from(secret);
-        let credentials = Credentials { publishable_key: key, client_id, client_secret };
-        Ok(Client::new(&self.base_url, credentials)?.speaking("en"))
+        let text = |name| of_merchant(name, "svc demo prints the variables");
+        let given = |value: &Option<String>, name| match value {
+            Some(given) if !given.is_empty() => Ok(given.clone()),
+            _ => text(name),
+        };
+        let publishable_key = given(&self.publishable_key, "SVC_PUBLISHABLE_KEY")?;
+        let client_id = given(&self.client_id, "SVC_CLIENT_ID")?;
+        let client_secret = SecretString::from(text(CLIENT_SECRET)?);
+        let credentials = Credentials { publishable_key, client_id, client_secret };
+        Ok(Client::new(self.base_url(), credentials)?.speaking("en"))
+    }
+
+    /// Whoever was not reached may never have been meant.
+    pub(crate) fn explain(&self, fault: Error) -> anyhow::Error {
+        let told = match fault {
+            Error::TimedOut => format!("{} did not answer in time", self.base_url()),
+            Error::Unreachable(_) | Error::Foreign { .. } | Error::Malformed(_) => {
+                fault.to_string()
+            }
+            Error::Refused { .. } | Error::Settings(_) => return fault.into(),
+        };
+        match self.given_url() {
+            Some(_) => anyhow!(told),
+            None => {
+                anyhow!("{told} (the default: SVC_BASE_URL is not set, or not exported)")
+            }
+        }
     }
 }
 
 #[derive(clap::Subcommand)]
 enum Command {
     /// The payer pays the order
+    #[command(override_usage = "svc sandbox confirm [OPTIONS] <ORDER>")]
     Confirm(Order),
     /// An attempt to pay it is refused; the order stays pending
+    #[command(override_usage = "svc sandbox decline [OPTIONS] <ORDER>")]
     Decline(Order),
     /// A bank reference is issued for it
+    #[command(override_usage = "svc sandbox pending [OPTIONS] <ORDER>")]
     Pending(Order),
     /// The payer gives up
+    #[command(override_usage = "svc sandbox cancel [OPTIONS] <ORDER>")]
     Cancel(Order),
     /// Its deadline passes
+    #[command(override_usage = "svc sandbox expire [OPTIONS] <ORDER>")]
     Expire(Order),
     /// Show the sandbox's clock, or move it forward with --advance
     Clock(Clock),
@@ -98,8 +128,16 @@ struct Order {
 #[derive(clap::Args)]
 struct Clock {
     /// How far to move it: 90s, 24h, 3d
-    #[arg(long, value_name = "TIME", value_parser = length, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = advance, allow_hyphen_values = true)]
     advance: Option<SignedDuration>,
+}
+
+fn advance(text: &str) -> Result<SignedDuration, String> {
+    let by = length(text)?;
+    if by > ADVANCE_MAX {
+        return Err("at most 400d at a time".to_owned());
+    }
+    Ok(by)
 }
 
 #[derive(clap::Args)]
@@ -137,18 +175,7 @@ impl Chaos {
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let api = args.merchant.client()?;
-    let data = match args.command {
-        Command::Confirm(order) => simulate(&api, &order.order, "confirm").await?,
-        Command::Decline(order) => simulate(&api, &order.order, "decline").await?,
-        Command::Pending(order) => simulate(&api, &order.order, "pending").await?,
-        Command::Cancel(order) => simulate(&api, &order.order, "cancel").await?,
-        Command::Expire(order) => simulate(&api, &order.order, "expire").await?,
-        Command::Clock(Clock { advance: None }) => {
-            api.call(Method::GET, "/sandbox/clock", None).await?
-        }
-        Command::Clock(Clock { advance: Some(by) }) => travel(&api, by).await?,
-        Command::Chaos(chaos) => disturb(&api, &chaos).await?,
-    };
+    let data = ask(&api, args.command).await.map_err(|fault| args.merchant.explain(fault))?;
     if args.json {
         output::json(&data);
     } else {
@@ -157,17 +184,37 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn simulate(api: &Client, order: &str, outcome: &str) -> anyhow::Result<Value> {
+async fn ask(api: &Client, command: Command) -> Result<Value, Error> {
+    match command {
+        Command::Confirm(order) => simulate(api, &order.order, "confirm").await,
+        Command::Decline(order) => simulate(api, &order.order, "decline").await,
+        Command::Pending(order) => simulate(api, &order.order, "pending").await,
+        Command::Cancel(order) => simulate(api, &order.order, "cancel").await,
+        Command::Expire(order) => simulate(api, &order.order, "expire").await,
+        Command::Clock(Clock { advance: None }) => {
+            api.call(Method::GET, "/sandbox/clock", None).await
+        }
+        Command::Clock(Clock { advance: Some(by) }) => travel(api, by).await,
+        Command::Chaos(chaos) => disturb(api, &chaos).await,
+    }
+}
+
+async fn simulate(api: &Client, id: &str, outcome: &str) -> Result<Value, Error> {
+    let before = api.payment_by_external_transaction(id).await?;
     let body = json!({
         "applicationUUID": api.application_uuid(),
-        "externalTransactionId": order,
+        "externalTransactionId": id,
         "outcome": outcome,
     });
-    Ok(api.call(Method::POST, "/sandbox/simulate", Some(&body)).await?)
+    let after = api.call(Method::POST, "/sandbox/simulate", Some(&body)).await?;
+    if before.status != PaymentStatus::Pending {
+        output::note(format_args!("It was {} already; nothing changed.", before.status.code()));
+    }
+    Ok(after)
 }
 
 /// A journey with many stops takes longer than one call waits for it.
-async fn travel(api: &Client, by: SignedDuration) -> anyhow::Result<Value> {
+async fn travel(api: &Client, by: SignedDuration) -> Result<Value, Error> {
     let body = json!({ "advanceSeconds": by.as_secs() });
     let mut data: Value = api.call(Method::POST, "/sandbox/clock", Some(&body)).await?;
     if data["arrived"] == false {
@@ -180,10 +227,10 @@ async fn travel(api: &Client, by: SignedDuration) -> anyhow::Result<Value> {
     Ok(data)
 }
 
-async fn disturb(api: &Client, chaos: &Chaos) -> anyhow::Result<Value> {
+async fn disturb(api: &Client, chaos: &Chaos) -> Result<Value, Error> {
     if chaos.asks_for_nothing() {
         let target = format!("/sandbox/chaos?applicationUUID={}", api.application_uuid());
-        return Ok(api.call(Method::GET, &target, None).await?);
+        return api.call(Method::GET, &target, None).await;
     }
     let body = json!({
         "applicationUUID": api.application_uuid(),
@@ -194,7 +241,7 @@ async fn disturb(api: &Client, chaos: &Chaos) -> anyhow::Result<Value> {
         "failureRate": chaos.failure_rate.unwrap_or(0.0),
         "seed": chaos.seed.unwrap_or(0),
     });
-    Ok(api.call(Method::PUT, "/sandbox/chaos", Some(&body)).await?)
+    api.call(Method::PUT, "/sandbox/chaos", Some(&body)).await
 }
 
 /// One fact a line.
@@ -202,5 +249,23 @@ fn print(data: &Value) {
     for (name, value) in data.as_object().into_iter().flatten() {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         output::line(format_args!("{name:24} {text}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_nobody_gave_is_told_as_the_default() {
+        let told = |base_url: Option<&str>| {
+            let base_url = base_url.map(str::to_owned);
+            let merchant = MerchantArgs { base_url, publishable_key: None, client_id: None };
+            merchant.explain(Error::TimedOut).to_string()
+        };
+        let default = "http://127.0.0.1:8080 did not answer in time (the default: SVC_BASE_URL is not set, \
+                       or not exported)";
+        assert_eq!([told(None), told(Some(""))], [default; 2]);
+        assert_eq!(told(Some("http://127.0.0.1:9")), "http://127.0.0.1:9 did not answer in time");
     }
 }

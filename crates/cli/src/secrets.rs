@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use secrecy::SecretString;
 
 // No flags: those everybody on the machine can list.
@@ -28,6 +28,15 @@ pub(crate) fn master_key(
         (None, None, key) => key.clone(),
     };
     Ok(key.map(SecretString::from))
+}
+
+/// What a merchant's backend has in its environment; `printed_by` says who tells it.
+pub(crate) fn of_merchant(name: &str, printed_by: &str) -> anyhow::Result<String> {
+    match std::env::var(name) {
+        Ok(text) if text.trim().is_empty() => bail!("{name} is empty; {printed_by}"),
+        Ok(text) => Ok(text),
+        Err(_) => bail!("{name} is not set, or not exported; {printed_by}"),
+    }
 }
 
 pub(crate) fn read_secret(path: &Path) -> anyhow::Result<String> {

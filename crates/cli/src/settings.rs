@@ -1,12 +1,13 @@
 //! Settings: a flag wins over a `SVC_SERVER_…` variable, which wins over the file, which wins over
 //! the default. Unknown names are refused, so that a typing error cannot pass for a setting.
 
+mod file;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use ipnet::IpNet;
-use serde::Deserialize;
 use svc_service::app::App;
 use svc_service::config::{Config, Labels, Limits, RailConfig, TlsFiles, WebhookConfig};
 use svc_service::domain::Environment;
@@ -18,6 +19,7 @@ use crate::secrets::{
     DATABASE_FILE, MASTER_KEY, MASTER_KEY_FILE, OTHER_MASTER_KEY, OTHER_MASTER_KEY_FILE,
     master_key, named, read_secret,
 };
+use file::{File, RailTable};
 
 const DATABASE_DEFAULT: &str = "sqlite:svc.db";
 const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
@@ -34,6 +36,22 @@ pub(crate) struct DataArgs {
     /// sandbox or production [default: what the database is; a new one is a sandbox]
     #[arg(long, env = "SVC_SERVER_ENVIRONMENT", value_name = "NAME")]
     pub environment: Option<Environment>,
+}
+
+/// What every command needs that shows some of it.
+#[derive(clap::Args)]
+pub(crate) struct Shown {
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Shown {
+    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+        self.data.settings()
+    }
 }
 
 /// What a running service needs besides.
@@ -123,85 +141,16 @@ pub(crate) struct ServiceArgs {
 /// Whoever writes only a port is told how to write the rest: which address is not ours to guess.
 pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
-        let port =
-            text.rsplit(':').next().and_then(|port| port.parse::<u16>().ok()).unwrap_or(8080);
+        let port = text.rsplit(':').next().map(str::parse::<u32>);
+        let port = match port {
+            Some(Ok(port)) if port > u16::MAX.into() => {
+                return format!("a port is at most {}", u16::MAX);
+            }
+            Some(Ok(port)) => port,
+            _ => 8080,
+        };
         format!("write address and port: 127.0.0.1:{port} for this machine, 0.0.0.0:{port} for all")
     })
-}
-
-/// The settings file. Every key is optional; an unknown one is an error that names it.
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct File {
-    database: Option<String>,
-    database_file: Option<PathBuf>,
-    environment: Option<String>,
-    listen: Option<SocketAddr>,
-    public_url: Option<String>,
-    tls_cert: Option<PathBuf>,
-    tls_key: Option<PathBuf>,
-    #[serde(default)]
-    trusted_proxies: Vec<IpNet>,
-    private_webhook_targets: Option<bool>,
-    #[serde(default)]
-    webhook_dns: Vec<SocketAddr>,
-    webhook_ca: Option<PathBuf>,
-    commit_batch_max: Option<usize>,
-    master_key: Option<String>,
-    master_key_file: Option<PathBuf>,
-    /// Another that is understood as well, while one takes over from the other.
-    other_master_key: Option<String>,
-    other_master_key_file: Option<PathBuf>,
-    token_failures_per_minute: Option<u32>,
-    address_failures_per_minute: Option<u32>,
-    partner_requests_per_second: Option<u32>,
-    order_queries_per_second: Option<u32>,
-    event_pages_per_second: Option<u32>,
-    checkout_misses_per_minute: Option<u32>,
-    checkout_polls_per_second: Option<u32>,
-    connections: Option<usize>,
-    connections_per_address: Option<usize>,
-    express_label: Option<String>,
-    wallet_label: Option<String>,
-    /// Connectors of acquirers, in the order they are preferred.
-    #[serde(default, rename = "rail")]
-    rails: Vec<RailTable>,
-}
-
-impl File {
-    /// Files that are not named with their whole path are looked for from where the settings are: the same
-    /// settings work wherever all of them are put together, as systemd does with credentials.
-    fn beside(mut self, settings: &Path) -> Self {
-        let folder = settings.parent().unwrap_or(Path::new(""));
-        let own = [
-            &mut self.database_file,
-            &mut self.master_key_file,
-            &mut self.other_master_key_file,
-            &mut self.tls_cert,
-            &mut self.tls_key,
-            &mut self.webhook_ca,
-        ];
-        let of_rails = self
-            .rails
-            .iter_mut()
-            .flat_map(|rail| [&mut rail.secret_file, &mut rail.other_secret_file]);
-        for file in own.into_iter().chain(of_rails).flatten() {
-            *file = folder.join(&*file);
-        }
-        self
-    }
-}
-
-/// A `[[rail]]` of the settings file.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RailTable {
-    name: String,
-    url: String,
-    secret: Option<String>,
-    secret_file: Option<PathBuf>,
-    other_secret: Option<String>,
-    other_secret_file: Option<PathBuf>,
 }
 
 const DATABASE: &str = "SVC_SERVER_DATABASE";
@@ -243,7 +192,7 @@ impl Settings {
 
 impl ServiceArgs {
     pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
-        let file = read_file(self.data.config.as_deref())?;
+        let file = file::read(self.data.config.as_deref())?;
         let environment = match (self.data.environment, &file.environment) {
             (Some(given), _) => Some(given),
             (None, Some(name)) => Some(name.parse()?),
@@ -331,19 +280,6 @@ pub(crate) fn refuse_unknown_variables() -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-fn read_file(path: Option<&Path>) -> anyhow::Result<File> {
-    let Some(path) = path else { return Ok(File::default()) };
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the settings file {}", path.display()))?;
-    let file: File = toml::from_str(&text).map_err(|fault| {
-        // Not with its line, which may hold a secret.
-        let before = fault.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        anyhow!("in the settings file {}, line {line}: {}", path.display(), fault.message())
-    })?;
-    Ok(file.beside(path))
 }
 
 fn database(args: &DataArgs, file: &File) -> anyhow::Result<Database> {

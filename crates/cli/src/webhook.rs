@@ -2,17 +2,17 @@
 
 use anyhow::{anyhow, bail};
 use serde::Serialize;
-use svc_service::domain::{
-    Author, EventId, ExternalTransactionId, PublishableKey, ReferenceNumber,
-};
+use serde_json::Value;
+use svc_service::config::Config;
+use svc_service::domain::{Author, EventId, PublishableKey};
 use svc_service::store::{
-    DeliveryRecord, Directory, EventFilter, EventRecord, EventState, Store, StoreError,
+    DeliveryRecord, Directory, EventFilter, EventRecord, EventState, Scope, Store,
 };
 
 use crate::application::application_id;
 use crate::arguments::{Between, now, one_of};
-use crate::output;
-use crate::settings::DataArgs;
+use crate::settings::Shown;
+use crate::{order, output};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -36,10 +36,7 @@ pub(crate) struct List {
     #[arg(long, default_value_t = 50, value_name = "N")]
     limit: usize,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(clap::Args)]
@@ -47,10 +44,7 @@ pub(crate) struct Show {
     /// The id of the event (webhook-id)
     event: String,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(clap::Args)]
@@ -67,16 +61,13 @@ pub(crate) struct Replay {
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 /// Which events; conditions are joined by "and".
 #[derive(clap::Args)]
 struct Which {
-    /// Of this order: its referenceNumber, or with --application its externalTransactionId
+    /// Of this order: its referenceNumber, the merchant's id for it, or another of its ids
     #[arg(long, value_name = "ORDER")]
     order: Option<String>,
     /// Of this application: its publishable key or applicationUUID
@@ -96,6 +87,7 @@ pub(crate) struct EventView {
     state: &'static str,
     payment_status: &'static str,
     reference_number: String,
+    external_transaction_id: String,
     publishable_key: String,
     attempts: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,13 +130,14 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 }
 
 async fn list(args: List) -> anyhow::Result<()> {
-    let store = args.data.settings()?.open_store().await?;
+    let settings = args.shown.settings()?;
+    let store = settings.open_store().await?;
     let directory = store.directory().await?;
-    let filter = args.which.filter(&store, &directory).await?;
+    let filter = args.which.filter(&store, &directory, &settings.config).await?;
     let mut events = store.events(filter, args.limit.saturating_add(1)).await?;
     output::first(&mut events, args.limit);
     let views: Vec<_> = events.iter().map(|event| event_view(&store, &directory, event)).collect();
-    if args.json {
+    if args.shown.json {
         output::json(&views);
     } else {
         print_events(&views);
@@ -161,17 +154,19 @@ pub(crate) fn print_events(views: &[EventView]) {
                 v.state.into(),
                 v.payment_status.into(),
                 v.reference_number.clone(),
+                v.external_transaction_id.clone(),
                 v.attempts.to_string(),
                 v.next_attempt_at.clone().unwrap_or_default(),
                 v.webhook_url.clone(),
             ]
         })
         .collect();
-    output::table(["EVENT", "STATE", "STATUS", "ORDER", "TRIES", "DUE", "TO"], &rows);
+    let head = ["EVENT", "STATE", "STATUS", "ORDER", "MERCHANT'S ID", "TRIES", "DUE", "TO"];
+    output::table(head, &rows);
 }
 
 async fn show(args: Show) -> anyhow::Result<()> {
-    let store = args.data.settings()?.open_store().await?;
+    let store = args.shown.settings()?.open_store().await?;
     let id = event_id(&args.event)?;
     let filter = EventFilter { id: Some(id.clone()), ..EventFilter::default() };
     let Some(event) = store.events(filter, 1).await?.pop() else {
@@ -183,7 +178,7 @@ async fn show(args: Show) -> anyhow::Result<()> {
         body: String::from_utf8_lossy(&event.body).into_owned(),
         deliveries: store.deliveries_of(&id).await?.into_iter().map(attempt_view).collect(),
     };
-    if args.json {
+    if args.shown.json {
         output::json(&shown);
         return Ok(());
     }
@@ -197,6 +192,7 @@ fn print(shown: &ShownEvent) {
     for (name, value) in [
         ("state", event.state),
         ("order", &event.reference_number),
+        ("merchant's id", &event.external_transaction_id),
         ("status", event.payment_status),
         ("application", &event.publishable_key),
         ("to", &event.webhook_url),
@@ -204,7 +200,7 @@ fn print(shown: &ShownEvent) {
         ("due", event.next_attempt_at.as_deref().unwrap_or("none")),
         ("body", body),
     ] {
-        output::line(format_args!("{name:12} {}", output::printable(value)));
+        output::line(format_args!("{name:14} {}", output::printable(value)));
     }
     if deliveries.is_empty() {
         output::line("Not tried yet.");
@@ -232,9 +228,10 @@ async fn replay(args: Replay) -> anyhow::Result<()> {
     if args.event.is_none() && args.which.is_everything() {
         bail!("say which events: an event id, --order, --application, --state, --since or --until");
     }
-    let store = args.data.settings()?.open_store().await?;
+    let settings = args.shown.settings()?;
+    let store = settings.open_store().await?;
     let directory = store.directory().await?;
-    let mut filter = args.which.filter(&store, &directory).await?;
+    let mut filter = args.which.filter(&store, &directory, &settings.config).await?;
     filter.id = args.event.as_deref().map(event_id).transpose()?;
     let one = filter.id.clone();
     let (now, by) = (now(&store).await?, Author::command_line(None));
@@ -253,10 +250,13 @@ async fn replay(args: Replay) -> anyhow::Result<()> {
             }
         });
     }
-    if args.json {
+    if args.shown.json {
         output::json(&Replayed { replayed });
     } else {
-        output::line(format_args!("{replayed} queued; a running service sends them at once."));
+        output::line(format_args!(
+            "{replayed} queued; a running service sends them at once, or, while their destination is failing, \
+             one by one with pauses of up to 15 seconds."
+        ));
     }
     Ok(())
 }
@@ -267,27 +267,18 @@ impl Which {
         order.is_none() && application.is_none() && state.is_none() && created.is_always()
     }
 
-    async fn filter(&self, store: &Store, directory: &Directory) -> anyhow::Result<EventFilter> {
+    async fn filter(
+        &self,
+        store: &Store,
+        directory: &Directory,
+        config: &Config,
+    ) -> anyhow::Result<EventFilter> {
         let application = self.application.as_deref();
         let application = application.map(|given| application_id(directory, given)).transpose()?;
-        let reference_number = match (&self.order, application) {
-            (None, _) => None,
-            (Some(order), application) => {
-                let by_reference = ReferenceNumber::parse(order).ok();
-                match (by_reference, application) {
-                    (Some(reference), _) => Some(reference),
-                    (None, Some(application)) => {
-                        let id = ExternalTransactionId::parse(order.clone())
-                            .map_err(|issue| anyhow!("the order's id {issue}"))?;
-                        let found = store.standing(application, &id).await?;
-                        Some(found.ok_or(StoreError::Unknown("the order"))?.reference_number)
-                    }
-                    (None, None) => bail!(
-                        "{order} is not a referenceNumber; with an externalTransactionId give \
-                         --application too"
-                    ),
-                }
-            }
+        let scope = application.map_or(Scope::Everything, |one| Scope::Applications(vec![one]));
+        let reference_number = match &self.order {
+            Some(id) => Some(order::find(store, config, &scope, id).await?),
+            None => None,
         };
         let (since, until) = self.created.moments(store).await?;
         let state = self.state;
@@ -318,12 +309,19 @@ pub(crate) fn event_view(store: &Store, directory: &Directory, event: &EventReco
         state: event.state.as_str(),
         payment_status: event.status.code(),
         reference_number: event.reference_number.as_str().to_owned(),
+        external_transaction_id: external_transaction_id(&event.body),
         publishable_key: key.unwrap_or_default(),
         attempts: event.attempts,
         next_attempt_at: queued.then(|| event.next_attempt_at.to_string()),
         created_at: event.created_at.to_string(),
         webhook_url: event.webhook_url.clone(),
     }
+}
+
+/// As the merchant reads it.
+fn external_transaction_id(body: &[u8]) -> String {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    body["data"]["externalTransactionId"].as_str().unwrap_or_default().to_owned()
 }
 
 fn attempt_view(attempt: DeliveryRecord) -> AttemptView {

@@ -5,6 +5,8 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use secrecy::SecretString;
 
+use crate::secrets::of_merchant;
+
 pub(crate) const VARIABLE: &str = "SVC_WEBHOOK_SECRET";
 /// While a secret is replaced, the one before it signs until the switch.
 const PREVIOUS: &str = "SVC_WEBHOOK_SECRET_PREVIOUS";
@@ -14,13 +16,14 @@ const BYTES_MIN: usize = 24;
 
 /// White space around it is cut off: it comes from the file or the shell, never from the service.
 pub(crate) fn read(file: Option<&Path>) -> anyhow::Result<SecretString> {
-    let text = match file {
-        Some(path) => std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read the secret file {}", path.display()))?,
-        None => std::env::var(VARIABLE).unwrap_or_default(),
+    let Some(path) = file else {
+        let text = of_merchant(VARIABLE, "svc demo and svc partner create print it")?;
+        return checked(VARIABLE, &text);
     };
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the secret file {}", path.display()))?;
     if text.trim().is_empty() {
-        bail!("{VARIABLE} is not set; svc demo and svc partner create print it");
+        bail!("the secret file {} is empty", path.display());
     }
     checked(VARIABLE, &text)
 }

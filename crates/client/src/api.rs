@@ -135,7 +135,7 @@ impl Client {
             return Err(Error::Settings(format!("{why}, not to {base_url:?}")));
         }
         let pair = format!("{client_id}:{}", client_secret.expose_secret());
-        let http = Http::new()?;
+        let http = Http::new(&url)?;
         let shared = Shared {
             base_url: url.as_str().trim_end_matches('/').to_owned(),
             application_uuid: uuid.to_owned(),
@@ -181,7 +181,7 @@ impl Client {
         });
         let target = "/svcpartner/createPaymentOrder";
         let created: Created = self.call(Method::POST, target, Some(&body)).await?;
-        reference(created.reference_number)
+        reference(created.reference_number).map_err(|why| self.shared.http.malformed(why))
     }
 
     /// The state of an order: for when a webhook is late (spec 1).
@@ -191,7 +191,8 @@ impl Client {
             .append_pair("applicationUUID", &self.shared.application_uuid)
             .finish();
         let target = format!("/svcpartner/paymentByExternalTransaction?{query}");
-        self.call(Method::GET, &target, None).await.and_then(read_order)
+        let reply = self.call(Method::GET, &target, None).await?;
+        read_order(reply).map_err(|why| self.shared.http.malformed(why))
     }
 
     /// Any call of this API: the `data` of its answer. A dead token is replaced once, a passing
@@ -251,9 +252,10 @@ impl Client {
                 body: body.map(Value::to_string).unwrap_or_default(),
             })
             .await?;
+        let malformed = |why: &dyn std::fmt::Display| self.shared.http.malformed(why);
         let envelope: Envelope<T> =
-            serde_json::from_slice(&bytes).map_err(|fault| Error::Malformed(fault.to_string()))?;
-        envelope.data.ok_or_else(|| Error::Malformed("the envelope has no data".into()))
+            serde_json::from_slice(&bytes).map_err(|fault| malformed(&fault))?;
+        envelope.data.ok_or_else(|| malformed(&"the envelope has no data"))
     }
 
     async fn bearer(&self) -> Result<Arc<str>, Error> {
@@ -278,14 +280,22 @@ impl Client {
                 language: self.language,
                 body: format!("grant_type=client_credentials&validity_period={TOKEN_SECONDS}"),
             })
-            .await?;
+            .await
+            .map_err(|fault| match fault {
+                // Where there is no /token there is another program, however alike its words.
+                Error::Refused { status: status @ (404 | 405), retry_after, .. } => {
+                    self.shared.http.foreign(status, retry_after)
+                }
+                fault => fault,
+            })?;
+        let malformed = |why: &dyn std::fmt::Display| self.shared.http.malformed(why);
         let reply: TokenReply =
-            serde_json::from_slice(&bytes).map_err(|fault| Error::Malformed(fault.to_string()))?;
+            serde_json::from_slice(&bytes).map_err(|fault| malformed(&fault))?;
         // It becomes part of a header.
         if reply.access_token.is_empty()
             || !reply.access_token.bytes().all(|b| b.is_ascii_graphic())
         {
-            return Err(Error::Malformed("the token is not one".into()));
+            return Err(malformed(&"the token is not one"));
         }
         let seconds = reply.expires_in.unwrap_or(TOKEN_SECONDS);
         Ok(Fetched { access_token: reply.access_token, expires_in: Duration::from_secs(seconds) })
@@ -301,9 +311,9 @@ struct OrderReply {
     amount: i64,
 }
 
-fn read_order(reply: OrderReply) -> Result<Order, Error> {
+fn read_order(reply: OrderReply) -> Result<Order, String> {
     let status = PaymentStatus::from_code(&reply.payment_status)
-        .ok_or_else(|| Error::Malformed(format!("status {}", reply.payment_status)))?;
+        .ok_or_else(|| format!("status {}", reply.payment_status))?;
     Ok(Order {
         external_transaction_id: reply.external_transaction_id,
         status,
@@ -312,9 +322,9 @@ fn read_order(reply: OrderReply) -> Result<Order, Error> {
     })
 }
 
-fn reference(given: String) -> Result<String, Error> {
+fn reference(given: String) -> Result<String, &'static str> {
     match given.is_empty() {
-        true => Err(Error::Malformed("the reference is empty".into())),
+        true => Err("the reference is empty"),
         false => Ok(given),
     }
 }

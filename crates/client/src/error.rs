@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// The service refused the call; the message is its own, in the language asked for.
-    #[error("{message} ({status} {error}, request {request_id})")]
+    #[error("{message} ({status} {error}{})", asked_as(.request_id))]
     Refused {
         status: u16,
         /// One of the stable values of the API's documentation.
@@ -20,13 +20,16 @@ pub enum Error {
         /// How long the service asks to be left alone.
         retry_after: Option<Duration>,
     },
-    /// The call did not reach the service, or its answer did not reach us.
-    #[error("the service cannot be reached: {0}")]
+    /// A refusal that is not in this API's words: of another program, or of a proxy on the way.
+    #[error("{address} does not answer like this service ({status}): {}", question(*.status))]
+    Foreign { address: String, status: u16, retry_after: Option<Duration> },
+    /// The call did not reach the service, or its answer did not reach us: the address, and why.
+    #[error("{0}")]
     Unreachable(String),
     #[error("the service did not answer in time")]
     TimedOut,
-    /// An answer that is not this API's.
-    #[error("the answer makes no sense: {0}")]
+    /// A success that is not this API's: the address, and why.
+    #[error("{0}")]
     Malformed(String),
     #[error("{0}")]
     Settings(String),
@@ -35,7 +38,8 @@ pub enum Error {
 impl Error {
     pub(crate) fn retry_after(&self) -> Duration {
         match self {
-            Self::Refused { retry_after: Some(asked), .. } => *asked,
+            Self::Refused { retry_after: Some(asked), .. }
+            | Self::Foreign { retry_after: Some(asked), .. } => *asked,
             _ => Duration::ZERO,
         }
     }
@@ -44,10 +48,23 @@ impl Error {
     /// idempotent by `externalTransactionId`.
     pub fn is_passing(&self) -> bool {
         match self {
-            Self::Refused { status, .. } => matches!(status, 408 | 429 | 500..=599),
+            Self::Refused { status, .. } | Self::Foreign { status, .. } => {
+                matches!(status, 408 | 429 | 500..=599)
+            }
             Self::Unreachable(_) | Self::TimedOut => true,
             Self::Malformed(_) | Self::Settings(_) => false,
         }
+    }
+}
+
+fn asked_as(request_id: &str) -> String {
+    if request_id.is_empty() { String::new() } else { format!(", request {request_id}") }
+}
+
+fn question(status: u16) -> &'static str {
+    match status {
+        502..=504 => "is the service behind it running?",
+        _ => "is SVC_BASE_URL right?",
     }
 }
 
@@ -61,9 +78,9 @@ pub struct Detail {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ErrorReply {
-    #[serde(default)]
+    /// The status once more: by this the envelope is known from what others answer.
+    code: u16,
     error: String,
-    #[serde(default)]
     message: String,
     #[serde(default)]
     request_id: String,
@@ -72,15 +89,17 @@ pub(crate) struct ErrorReply {
 }
 
 impl ErrorReply {
-    /// Also for an answer in another shape, as a proxy on the way may give it.
-    pub(crate) fn read(status: u16, body: &[u8], retry_after: Option<Duration>) -> Error {
-        let reply: Self = serde_json::from_slice(body).unwrap_or_else(|_| Self {
-            error: "unknown".into(),
-            message: format!("the service answered {status}"),
-            request_id: String::new(),
-            details: Vec::new(),
-        });
-        let Self { error, message, request_id, details } = reply;
-        Error::Refused { status, error, message, request_id, details, retry_after }
+    /// `None` if it is in another shape, as a proxy on the way may give it.
+    pub(crate) fn read(status: u16, body: &[u8], retry_after: Option<Duration>) -> Option<Error> {
+        let reply: Self = serde_json::from_slice(body).ok()?;
+        let Self { code, error, message, request_id, details } = reply;
+        (code == status).then_some(Error::Refused {
+            status,
+            error,
+            message,
+            request_id,
+            details,
+            retry_after,
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! One HTTP exchange, with limits.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, Limited};
@@ -8,6 +9,7 @@ use hyper::{Method, Request};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use url::Url;
 
 use crate::error::{Error, ErrorReply};
 
@@ -17,6 +19,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
 pub(crate) struct Http {
+    /// For messages: without what may be secret in a URL.
+    address: String,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     timeout: Duration,
 }
@@ -31,7 +35,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl Http {
-    pub(crate) fn new() -> Result<Self, Error> {
+    pub(crate) fn new(service: &Url) -> Result<Self, Error> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -47,7 +51,8 @@ impl Http {
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
             .build(connector);
-        Ok(Self { client, timeout: EXCHANGE_TIMEOUT })
+        let address = service.origin().ascii_serialization();
+        Ok(Self { address, client, timeout: EXCHANGE_TIMEOUT })
     }
 
     pub(crate) fn with_timeout(self, timeout: Duration) -> Self {
@@ -66,18 +71,18 @@ impl Http {
             .body(Full::new(Bytes::from(call.body)))
             .map_err(|fault| Error::Settings(fault.to_string()))?;
         let exchange = async {
-            let unreachable = |fault: &dyn std::error::Error| Error::Unreachable(chain(fault));
-            let answer = self.client.request(request).await.map_err(|f| unreachable(&f))?;
+            let answer = self.client.request(request).await.map_err(|f| self.unreachable(&f))?;
             let status = answer.status();
             let retry_after = answer.headers().get("retry-after");
             let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
             let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
-            let bytes = body.map_err(|fault| Error::Unreachable(fault.to_string()))?.to_bytes();
+            let bytes = body.map_err(|fault| self.unreachable(fault.as_ref()))?.to_bytes();
             match status.is_success() {
                 true => Ok(bytes),
                 false => {
                     let asked = retry_after.map(Duration::from_secs);
-                    Err(ErrorReply::read(status.as_u16(), &bytes, asked))
+                    let told = ErrorReply::read(status.as_u16(), &bytes, asked);
+                    Err(told.unwrap_or_else(|| self.foreign(status.as_u16(), asked)))
                 }
             }
         };
@@ -86,15 +91,40 @@ impl Http {
             Err(_) => Err(Error::TimedOut),
         }
     }
+
+    pub(crate) fn foreign(&self, status: u16, retry_after: Option<Duration>) -> Error {
+        Error::Foreign { address: self.address.clone(), status, retry_after }
+    }
+
+    /// A success that is not what was asked for.
+    pub(crate) fn malformed(&self, why: impl std::fmt::Display) -> Error {
+        let address = &self.address;
+        Error::Malformed(format!(
+            "{address} does not answer like this service: {why}; is SVC_BASE_URL right?"
+        ))
+    }
+
+    fn unreachable(&self, fault: &(dyn std::error::Error + 'static)) -> Error {
+        let why = innermost(fault);
+        let question = match &*why {
+            REFUSED => "Is the service running?",
+            _ => "Is SVC_BASE_URL right?",
+        };
+        Error::Unreachable(format!("{} cannot be reached: {why}. {question}", self.address))
+    }
 }
 
-/// The interesting part ("connection refused") is in the cause.
-fn chain(fault: &dyn std::error::Error) -> String {
-    let mut told = fault.to_string();
-    let mut cause = fault.source();
-    while let Some(inner) = cause {
-        told = format!("{told}: {inner}");
-        cause = inner.source();
+const REFUSED: &str = "connection refused";
+
+/// The interesting part is in the last cause.
+fn innermost(fault: &(dyn std::error::Error + 'static)) -> String {
+    let mut inner = fault;
+    while let Some(cause) = inner.source() {
+        inner = cause;
     }
-    told
+    let kind = inner.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    match kind {
+        Some(ErrorKind::ConnectionRefused) => REFUSED.to_owned(),
+        _ => inner.to_string(),
+    }
 }

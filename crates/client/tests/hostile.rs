@@ -186,7 +186,7 @@ async fn passing_failures_are_tried_again_and_then_told() {
     let never =
         Fake::start(|path, _| if path == "/token" { said(200, TOKEN) } else { said(500, "{}") });
     let fault = never.client().create_payment_order(&order()).await.unwrap_err();
-    assert!(matches!(fault, Error::Refused { status: 500, .. }), "{fault}");
+    assert!(matches!(fault, Error::Foreign { status: 500, .. }), "{fault}");
     assert_eq!(never.count("createPaymentOrder"), 3);
 }
 
@@ -197,7 +197,7 @@ async fn who_is_asked_to_come_back_in_a_minute_does_not_come_at_once() {
     let fault = busy.client().create_payment_order(&order()).await.unwrap_err();
     let minute = Some(std::time::Duration::from_secs(60));
     assert!(
-        matches!(fault, Error::Refused { retry_after, .. } if retry_after == minute),
+        matches!(fault, Error::Foreign { retry_after, .. } if retry_after == minute),
         "{fault}"
     );
     assert_eq!(busy.count("createPaymentOrder"), 1);
@@ -315,16 +315,60 @@ async fn nobody_there_and_nonsense_are_told_apart() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = Fake { address: closed, calls: Arc::default() };
     let fault = nobody.client().payment_by_external_transaction("a").await.unwrap_err();
+    assert_eq!(
+        fault.to_string(),
+        format!("http://{closed} cannot be reached: connection refused. Is the service running?")
+    );
     assert!(matches!(fault, Error::Unreachable(_)), "{fault}");
     for nonsense in ["<html>", "{}", r#"{"data":{"paymentStatus":"REF"}}"#, "[]", "null"] {
         let fake =
             Fake::start(move |path, _| said(200, if path == "/token" { TOKEN } else { nonsense }));
         let fault = fake.client().payment_by_external_transaction("a").await.unwrap_err();
         assert!(matches!(fault, Error::Malformed(_)), "{nonsense}: {fault}");
+        assert!(fault.to_string().contains("does not answer like this service"), "{fault}");
     }
     let fake = Fake::start(|_, _| said(200, "no token"));
     let fault = fake.client().payment_by_external_transaction("a").await.unwrap_err();
     assert!(matches!(fault, Error::Malformed(_)), "{fault}");
+}
+
+#[tokio::test]
+async fn whoever_else_answers_is_known_by_its_words() {
+    let of_another = r#"{"code":404,"error":"not_found","message":"There is no such page."}"#;
+    for (status, words, question) in [
+        (404, of_another, "is SVC_BASE_URL right?"),
+        (404, "", "is SVC_BASE_URL right?"),
+        (502, "<html>", "is the service behind it running?"),
+    ] {
+        let fake = Fake::start(move |_, _| said(status, words));
+        let fault = fake.client().payment_by_external_transaction("a").await.unwrap_err();
+        let told = format!(
+            "http://{} does not answer like this service ({status}): {question}",
+            fake.address
+        );
+        assert_eq!(fault.to_string(), told, "{words}");
+    }
+    let ours = r#"{"code":404,"error":"order_not_found","message":"Não."}"#;
+    let fake = Fake::start(move |path, _| match path {
+        "/token" => said(200, TOKEN),
+        _ => said(404, ours),
+    });
+    let fault = fake.client().payment_by_external_transaction("a").await.unwrap_err();
+    assert_eq!(fault.to_string(), "Não. (404 order_not_found)");
+}
+
+#[tokio::test]
+async fn an_address_is_told_without_its_password() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let credentials = Credentials {
+        publishable_key: "pk_test_0b6f".into(),
+        client_id: "svc_1".into(),
+        client_secret: "svcsec_1".to_owned().into(),
+    };
+    let client = Client::new(&format!("http://ana:hush@{closed}/a?b=hush"), credentials).unwrap();
+    let fault = client.payment_by_external_transaction("a").await.unwrap_err();
+    let told = format!("http://{closed} cannot be reached: ");
+    assert!(fault.to_string().starts_with(&told), "{fault}");
 }
 
 #[test]

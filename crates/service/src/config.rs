@@ -143,7 +143,7 @@ pub enum ConfigError {
     PrivateTargets,
     #[error("production trusts the machine's certificate authorities only: remove webhook_ca")]
     WebhookCertificates,
-    #[error("production needs an https --public-url")]
+    #[error("production needs an https --public-url, like https://api.example.ao")]
     PublicUrl,
     #[error(
         "rail {0} is spoken to over plain http: whoever is on the way could answer that an order is \

@@ -109,7 +109,7 @@ async fn grade(args: &Args) -> anyhow::Result<bool> {
     if args.json {
         output::json(&report::json(&graded, args.webhook_url.as_str(), lang));
     } else {
-        report::table(&graded, lang);
+        report::table(&graded, args, lang);
     }
     Ok(graded.passed())
 }

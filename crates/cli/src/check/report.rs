@@ -5,6 +5,7 @@ use std::time::Duration;
 use askama::Template;
 use serde::Serialize;
 
+use super::Args;
 use super::judge::{Effect, Graded, Row, Seen};
 use crate::lang::Lang;
 use crate::output;
@@ -136,7 +137,7 @@ pub(super) fn junit(graded: &Graded, lang: Lang) -> anyhow::Result<String> {
     Ok(Junit { rows: rows.collect(), failed, not_run, findings }.render()?)
 }
 
-pub(super) fn table(graded: &Graded, lang: Lang) {
+pub(super) fn table(graded: &Graded, args: &Args, lang: Lang) {
     let [case, answer, effect] =
         [["CASO", "CASE", "CAS"], ["RESPOSTA", "ANSWER", "RÉPONSE"], ["EFEITO", "EFFECT", "EFFET"]]
             .map(|text| lang.of(text).to_owned());
@@ -155,7 +156,7 @@ pub(super) fn table(graded: &Graded, lang: Lang) {
             Some(row) => painted_row(row, &text),
         });
     }
-    conclude(graded, lang);
+    conclude(graded, args, lang);
 }
 
 fn cells(row: &Row, effect_seen: bool, lang: Lang) -> [String; 5] {
@@ -204,7 +205,7 @@ fn counted(text: &str, count: Option<u64>) -> String {
     count.map_or(text.to_owned(), |count| format!("{text} ×{count}"))
 }
 
-fn conclude(graded: &Graded, lang: Lang) {
+fn conclude(graded: &Graded, args: &Args, lang: Lang) {
     output::line("");
     for (number, finding) in graded.findings.iter().enumerate() {
         output::line(format_args!("{}. {}", number + 1, finding.say(lang)));
@@ -225,19 +226,37 @@ fn conclude(graded: &Graded, lang: Lang) {
         told = told.replace(place, &number.to_string());
     }
     output::line(output::painted(if graded.passed() { "1;32" } else { "1;31" }, told));
-    if !graded.effect_seen {
-        output::line(lang.of([
-            "Efeito não visto: sem --status-url só as respostas contam.",
-            "Effect not seen: without --status-url only the answers count.",
-            "Effet non vu : sans --status-url seules les réponses comptent.",
-        ]));
-    } else if !graded.count_seen {
-        output::line(lang.of([
-            "Fornecimentos não contados: o estado não tem o campo de --count-field.",
-            "Fulfilments not counted: the status has no field named by --count-field.",
-            "Livraisons non comptées : l'état n'a pas le champ de --count-field.",
-        ]));
+    if let Some(remark) = unseen(graded, args, lang) {
+        output::line(remark);
     }
+}
+
+/// What the verdicts leave out.
+fn unseen(graded: &Graded, args: &Args, lang: Lang) -> Option<String> {
+    if !graded.effect_seen {
+        let text = match args.create_url {
+            None => [
+                "Efeito não visto: sem --status-url só as respostas contam.",
+                "Effect not seen: without --status-url only the answers count.",
+                "Effet non vu : sans --status-url seules les réponses comptent.",
+            ],
+            Some(_) => [
+                "Efeito não visto: --create-url fez as encomendas, mas sem --status-url só as respostas contam.",
+                "Effect not seen: --create-url made the orders, but without --status-url only the answers count.",
+                "Effet non vu : --create-url a fait les commandes, mais sans --status-url seules les réponses comptent.",
+            ],
+        };
+        return Some(lang.of(text).to_owned());
+    }
+    if graded.count_seen {
+        return None;
+    }
+    let text = [
+        "Fornecimentos não contados: o estado não tem o campo {}.",
+        "Fulfilments not counted: the status has no field {}.",
+        "Livraisons non comptées : l'état n'a pas le champ {}.",
+    ];
+    Some(lang.of(text).replace("{}", &args.count_field))
 }
 
 fn painted_row(row: &Row, text: &str) -> String {

@@ -142,9 +142,9 @@ impl Finding {
             // Said above, with what was seen.
             Self::Computes(_) | Self::NotA401(_) | Self::Refuses(_) => ["", "", ""],
             Self::OtherSecret => [
-                "O handler tem outro segredo: nenhum erro conhecido explica o 401. Dê-lhe o SVC_WEBHOOK_SECRET desta aplicação e deste ambiente.",
-                "Your handler has the wrong secret: no known mistake explains the 401. Give it the SVC_WEBHOOK_SECRET of this application and environment.",
-                "Le handler a un autre secret : aucune erreur connue n'explique le 401. Donnez-lui le SVC_WEBHOOK_SECRET de cette application et de cet environnement.",
+                "O handler e esta consola têm segredos diferentes: compare ambos com o que svc demo ou svc partner create mostrou.",
+                "Your handler and this shell have different secrets: compare both with what svc demo or svc partner create printed.",
+                "Le handler et ce terminal ont des secrets différents : comparez les deux avec ce que svc demo ou svc partner create a affiché.",
             ],
             Self::Expects(Notation::Base64) => [
                 "O handler espera a assinatura em base64: são 64 dígitos hexadecimais minúsculos.",

@@ -9,7 +9,7 @@ use svc_service::domain::Environment;
 use svc_service::keys::{KeyError, Keys, id_of};
 use svc_service::store::{Database, Inspection, Schema, inspect};
 
-use super::Check;
+use super::{Check, machine};
 use crate::settings::Settings;
 
 /// A clock before this was never set.
@@ -39,6 +39,9 @@ pub(super) async fn examine(settings: &Settings) -> (Vec<Check>, Environment) {
     checks.extend(durability(&looked, environment));
     checks.push(master_key(config, &looked, environment));
     checks.push(clock(looked.now));
+    if let Database::Sqlite(path) = database {
+        checks.push(machine::private("database file", path));
+    }
     (checks, environment)
 }
 

@@ -19,7 +19,6 @@ pub(super) fn examine(settings: &Settings) -> Vec<Check> {
     let mut checks = Vec::new();
     if let Database::Sqlite(path) = &settings.database {
         checks.push(disk(path));
-        checks.extend(path.exists().then(|| private("database file", path)));
     }
     checks.extend(settings.secret_files.iter().map(|path| private("secret file", path)));
     checks.push(open_files(settings.config.limits.connections as u64));

@@ -101,7 +101,7 @@ async fn examine(settings: &Settings, dns_name: Option<&str>) -> Vec<Check> {
     checks.extend(tls::examine(&settings.config));
     checks.extend(machine::examine(settings));
     checks.extend(rails::examine(&settings.config, environment).await);
-    checks.extend(reach::examine(&settings.config, dns_name).await);
+    checks.extend(reach::examine(&settings.config, environment, dns_name).await);
     checks
 }
 
@@ -142,11 +142,8 @@ fn print(checks: &[Check]) {
         }
     }
     let count = |wanted| checks.iter().filter(|check| check.state == wanted).count();
+    let (fine, warnings, wrong) = (count(State::Ok), count(State::Warning), count(State::Failed));
+    let plural = if warnings == 1 { "" } else { "s" };
     output::line("");
-    output::line(format_args!(
-        "{} fine, {} warnings, {} wrong.",
-        count(State::Ok),
-        count(State::Warning),
-        count(State::Failed)
-    ));
+    output::line(format_args!("{fine} fine, {warnings} warning{plural}, {wrong} wrong."));
 }

@@ -2,7 +2,7 @@
 
 use svc_service::app::Random;
 use svc_service::config::{Config, RailConfig};
-use svc_service::domain::Environment;
+use svc_service::domain::{Environment, PaymentMethod};
 use svc_service::rails::{Rail, Rails};
 
 use super::Check;
@@ -25,7 +25,21 @@ pub(super) async fn examine(config: &Config, environment: Environment) -> Vec<Ch
     for rail in rails.all() {
         checks.extend(asked(rail).await);
     }
+    checks.extend(own_method(&rails));
     checks
+}
+
+/// The one that payers are always offered (spec 1). A rail that says nothing may offer it.
+fn own_method(rails: &Rails) -> Option<Check> {
+    let own = PaymentMethod::Direct;
+    let mut told = rails.all().iter().map(|rail| rail.capabilities());
+    let may_be_offered =
+        told.any(|can| can.is_none_or(|can| can.methods.iter().any(|terms| terms.method == own)));
+    (!may_be_offered).then(|| {
+        let code = own.code();
+        let fix = format!("have a connector offer {code}: docs/rails.md says how");
+        Check::warning("methods", format!("no rail offers {code}, which payers always have"), fix)
+    })
 }
 
 /// What we ask is signed, what is answered is not. Production refuses to start so.

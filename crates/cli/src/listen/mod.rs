@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde_json::Value;
-use svc_client::{Client, Error, FeedEvent};
+use svc_client::{Client, Error, FeedEvent, FeedPage};
 use svc_service::app::Clock;
 use svc_service::domain::EventId;
 use tokio::sync::watch;
@@ -25,7 +25,7 @@ use crate::sandbox::MerchantArgs;
 use crate::serve::StopSignals;
 use crate::signed_headers::signed_headers;
 use crate::{output, webhook_secret};
-use bookmark::Bookmark;
+use bookmark::{Bookmark, Place};
 
 /// How often the feed is looked at.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -36,6 +36,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
+#[command(override_usage = "svc listen [OPTIONS] --forward-to <URL>")]
 #[command(after_help = "Example (with the variables svc demo prints):
   svc listen --forward-to http://127.0.0.1:4000/api/svc/webhook
 
@@ -80,6 +81,7 @@ struct Line<'a> {
 
 struct Listener {
     client: Client,
+    merchant: MerchantArgs,
     http: Http,
     forward_to: String,
     secret: SecretString,
@@ -94,9 +96,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         bail!("svc listen is for sandboxes: in production the service delivers webhooks itself");
     }
     let client = args.merchant.client()?;
-    let path = match args.cursor {
-        Some(path) => path,
-        None => bookmark::default_path(&args.merchant.base_url, client.application_uuid())?,
+    let place = match args.cursor {
+        Some(path) => Place::Named(path),
+        None => Place::standard(args.merchant.base_url(), client.application_uuid())?,
     };
     let mut listener = Listener {
         http: Http::new()?,
@@ -104,8 +106,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         secret: webhook_secret::read(args.secret_file.as_deref())?,
         skip_refused: args.skip_refused,
         json: args.json,
-        bookmark: Bookmark::open(path, args.from_start)?,
+        bookmark: Bookmark::open(place, args.from_start)?,
         stopped: stop_signal()?,
+        merchant: args.merchant,
         client,
     };
     listener.begin(args.from_start).await?;
@@ -129,7 +132,7 @@ impl Listener {
         let mut passed = 0;
         if self.bookmark.is_new() && !from_start {
             loop {
-                let page = self.client.events(self.bookmark.cursor()).await?;
+                let page = self.events().await.map_err(|fault| self.merchant.explain(fault))?;
                 passed += page.events.len();
                 let ids = page.events.into_iter().map(|event| event.id).collect();
                 self.bookmark.turn(page.next_cursor, ids, page.has_more)?;
@@ -139,7 +142,7 @@ impl Listener {
             }
         } else {
             // Whether the credentials are right is told now, not with the first event.
-            self.client.events(self.bookmark.cursor()).await?;
+            self.events().await.map_err(|fault| self.merchant.explain(fault))?;
         }
         self.bookmark.begun()?;
         output::note(format_args!(
@@ -150,9 +153,13 @@ impl Listener {
         Ok(())
     }
 
+    async fn events(&self) -> Result<FeedPage, Error> {
+        self.client.events(self.bookmark.cursor()).await
+    }
+
     async fn listen(&mut self) -> anyhow::Result<()> {
         loop {
-            match self.client.events(self.bookmark.cursor()).await {
+            match self.events().await {
                 Ok(page) => {
                     for event in &page.events {
                         if !self.bookmark.knows(&event.id) && !self.forward(event).await? {
@@ -165,9 +172,8 @@ impl Listener {
                         continue;
                     }
                 }
-                Err(fault @ (Error::Unreachable(_) | Error::TimedOut)) => output::note(fault),
-                Err(fault) if fault.is_passing() => output::note(fault),
-                Err(fault) => return Err(fault.into()),
+                Err(fault) if fault.is_passing() => output::note(self.merchant.explain(fault)),
+                Err(fault) => return Err(self.merchant.explain(fault)),
             }
             if self.stopped_within(PERIOD).await {
                 return Ok(());

@@ -8,7 +8,7 @@ use super::names;
 use crate::application::application_id;
 use crate::arguments::{Between, one_of};
 use crate::output;
-use crate::settings::DataArgs;
+use crate::settings::Shown;
 
 /// Asked for at a time.
 const PAGE: usize = 1_000;
@@ -34,10 +34,7 @@ pub(crate) struct List {
     #[arg(long, default_value_t = 50, value_name = "N")]
     limit: usize,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(Serialize)]
@@ -54,7 +51,7 @@ struct Line {
 }
 
 pub(super) async fn list(args: List) -> anyhow::Result<()> {
-    let store = args.data.settings()?.open_store().await?;
+    let store = args.shown.settings()?.open_store().await?;
     let directory = store.directory().await?;
     let scope = match &args.application {
         Some(given) => Scope::Applications(vec![application_id(&directory, given)?]),
@@ -73,7 +70,7 @@ pub(super) async fn list(args: List) -> anyhow::Result<()> {
         }
     }
     output::first(&mut lines, args.limit);
-    if args.json {
+    if args.shown.json {
         output::json(&lines);
     } else {
         print(&lines);

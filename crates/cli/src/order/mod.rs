@@ -16,7 +16,7 @@ use svc_service::store::{
 };
 
 use crate::arguments::{By, not_blank};
-use crate::settings::DataArgs;
+use crate::settings::{DataArgs, Shown};
 use crate::{exception, output, webhook};
 
 /// Of an order's events and exceptions, each.
@@ -39,10 +39,7 @@ pub(crate) struct Show {
     /// Its referenceNumber, the merchant's id for it, its bank reference, or the rail's id of its payment
     order: String,
     #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    shown: Shown,
 }
 
 #[derive(clap::Args)]
@@ -136,12 +133,12 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 }
 
 async fn show(args: Show) -> anyhow::Result<()> {
-    let settings = args.data.settings()?;
+    let settings = args.shown.settings()?;
     let store = settings.open_store().await?;
-    let reference = find(&store, &settings.config, &args.order).await?;
+    let reference = find(&store, &settings.config, &Scope::Everything, &args.order).await?;
     let dossier = store.dossier(&reference).await?.context("the order is gone")?;
     let view = order_view(&store, &dossier).await?;
-    if args.json {
+    if args.shown.json {
         output::json(&view);
     } else {
         print(&view);
@@ -151,7 +148,7 @@ async fn show(args: Show) -> anyhow::Result<()> {
 
 async fn cancel(args: Cancel) -> anyhow::Result<()> {
     let app = args.data.settings()?.open().await?;
-    let reference = find(&app.store, &app.config, &args.order).await?;
+    let reference = find(&app.store, &app.config, &Scope::Everything, &args.order).await?;
     match orders::cancel(&app, &reference, CancelReason::Operator, &args.by.author()).await? {
         Cancelling::Settled(Status::Cancelled) => {
             output::line(format_args!("The order {} is CAN.", reference.as_str()));
@@ -177,7 +174,7 @@ async fn cancel(args: Cancel) -> anyhow::Result<()> {
 
 async fn answer(args: Answer) -> anyhow::Result<()> {
     let app = args.data.settings()?.open().await?;
-    let reference = find(&app.store, &app.config, &args.order).await?;
+    let reference = find(&app.store, &app.config, &Scope::Everything, &args.order).await?;
     let found = args.paid.map_or(Found::NotPaid, |rail_payment_id| Found::Paid { rail_payment_id });
     let answered = Answered { attempt: args.attempt, found, why: args.reason };
     orders::answer(&app, &reference, answered, &args.by.author()).await?;
@@ -188,7 +185,12 @@ async fn answer(args: Answer) -> anyhow::Result<()> {
 }
 
 /// A reference number names one order, whatever else looks like it.
-async fn find(store: &Store, config: &Config, id: &str) -> anyhow::Result<ReferenceNumber> {
+pub(crate) async fn find(
+    store: &Store,
+    config: &Config,
+    scope: &Scope,
+    id: &str,
+) -> anyhow::Result<ReferenceNumber> {
     if let Ok(reference) = ReferenceNumber::parse(id)
         && store.order_by_reference(&reference).await?.is_some()
     {
@@ -196,7 +198,7 @@ async fn find(store: &Store, config: &Config, id: &str) -> anyhow::Result<Refere
     }
     let rails = config.rails.iter().map(|rail| rail.name.as_str()).chain([Simulator::NAME]);
     let rails: Vec<_> = rails.map(str::to_owned).collect();
-    let mut found = store.find_orders(&Scope::Everything, id, &rails).await?;
+    let mut found = store.find_orders(scope, id, &rails).await?;
     match found.as_slice() {
         [] => bail!("there is no order {id} in this database"),
         [_] => Ok(found.remove(0)),

@@ -54,8 +54,25 @@ fn without_a_status_url_it_says_that_no_effect_was_seen() {
     assert_eq!(ran.code, Some(0), "a handler that forgets answers well: {ran:?}");
     assert!(ran.stdout.contains("Effect not seen"), "{ran:?}");
     assert!(ran.stdout.contains("not seen\n"), "every line says so: {ran:?}");
+    let made = run(&mut check(&shop, &["--create-url", &create_url(&shop)]));
+    assert!(
+        made.stdout.contains("--create-url made the orders, but without --status-url"),
+        "{made:?}"
+    );
     let json = run(&mut check(&shop, &["--json"])).json();
     assert_eq!((&json["effectSeen"], &json["passed"]), (&false.into(), &29.into()), "{json}");
+}
+
+#[test]
+fn what_is_not_counted_and_which_secrets_differ_is_told() {
+    let shop = Shop::open(Handler::sound());
+    let (status, create) = (status_url(&shop), create_url(&shop));
+    let urls = ["--status-url", &status, "--create-url", &create, "--count-field", "sent.times"];
+    let told = run(&mut check(&shop, &urls)).stdout;
+    assert!(told.contains("not counted: the status has no field sent.times."), "{told}");
+    let other = SECRET.replace("c3Zj", "bmV3");
+    let told = run(check(&shop, &[]).env("SVC_WEBHOOK_SECRET", other)).stdout;
+    assert!(told.contains("Your handler and this shell have different secrets"), "{told}");
 }
 
 #[test]
@@ -104,8 +121,13 @@ fn what_keeps_it_from_running_is_told_and_is_no_verdict() {
     let create = create_url(&shop);
     refused(&[&field[..], &["--create-url", &create]].concat(), "--status-field");
 
-    could_not_run(&run(check(&shop, &[]).env_remove("SVC_WEBHOOK_SECRET")), "is not set");
-    for (wrong, told) in [("whsec_1", "too short"), (&SECRET[6..], "begins with whsec_")] {
+    could_not_run(
+        &run(check(&shop, &[]).env_remove("SVC_WEBHOOK_SECRET")),
+        "is not set, or not exported",
+    );
+    for (wrong, told) in
+        [("", "is empty"), ("whsec_1", "too short"), (&SECRET[6..], "begins with whsec_")]
+    {
         could_not_run(&run(check(&shop, &[]).env("SVC_WEBHOOK_SECRET", wrong)), told);
     }
     let mut away = svc(&["check", "http://127.0.0.1:1/webhook"]);

@@ -208,8 +208,13 @@ fn an_unknown_id_is_told_on_stderr_with_exit_code_1(place: &Place) {
         &["application", "rotate-webhook-secret", nothing],
     ];
     for command in commands {
-        let told = if command[1] == "show" { nobody } else { "is not known" };
-        place.svc(command).refused(told);
+        let told = match command[1] {
+            "rotate-webhook-secret" => {
+                format!("there is no application {nothing}; svc application list shows all")
+            }
+            _ => format!("there is no partner {nobody}; svc partner list shows all"),
+        };
+        place.svc(command).refused(&told);
     }
 }
 
@@ -268,7 +273,7 @@ fn orders_are_listed_newest_first_and_narrowed(place: &Place) {
     let all = place.svc(&["order", "list", "--limit", "3"]);
     assert!(!all.stderr.contains("--limit"), "there are no more: {all:?}");
     let nobody = ["order", "list", "--application", "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111"];
-    place.svc(&nobody).refused("the application is not known");
+    place.svc(&nobody).refused("there is no application 0b6f1d3c");
 }
 
 fn a_name_nobody_can_read_is_refused(place: &Place) {
@@ -304,6 +309,8 @@ fn a_usage_error_is_exit_code_2_with_nothing_on_stdout() {
         let ran = place.svc(&["serve", "--listen", listen]);
         assert!(ran.stderr.contains("write address and port: 127.0.0.1:9000"), "{ran:?}");
     }
+    let far = place.svc(&["serve", "--listen", "127.0.0.1:80000"]);
+    assert!(far.stderr.contains("a port is at most 65535"), "{far:?}");
     assert!(!std::fs::exists(place.folder.path("svc.db")).expect("the folder can be read"));
 }
 

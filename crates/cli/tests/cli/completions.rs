@@ -29,7 +29,10 @@ fn every_shell_knows_every_command() {
 #[test]
 fn every_command_has_its_page() {
     let folder = Folder::new();
-    let pages = folder.path("man/man1");
+    let pages = folder.path("man");
+    let absent = run(&mut svc(&["man", &pages]));
+    absent.refused(&format!("there is no directory {pages}: mkdir -p {pages}"));
+    std::fs::create_dir(&pages).expect("it can be made");
     let ran = run(svc(&["man", &pages]).env("SVC_CLIENT_ID", "canary-id"));
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for command in COMMANDS {
@@ -39,5 +42,5 @@ fn every_command_has_its_page() {
     let check = std::fs::read_to_string(format!("{pages}/svc-check.1")).expect("its page");
     assert!(check.contains("status\\-url"), "its options are there: {check}");
     std::fs::write(folder.path("file"), "").expect("it can be written");
-    run(&mut svc(&["man", &folder.path("file")])).refused("cannot make the directory");
+    run(&mut svc(&["man", &folder.path("file")])).refused("there is no directory");
 }

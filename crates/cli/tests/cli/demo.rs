@@ -226,7 +226,7 @@ fn the_files_with_secrets_are_for_their_owner_only() {
 fn a_second_demo_on_the_same_data_is_refused() {
     let folder = Folder::new();
     let first = start(&folder);
-    run(&mut demo(&folder, &["--json"])).refused("another svc is serving");
+    run(&mut demo(&folder, &["--json"])).refused("another svc is using");
     assert_eq!(get(&first.base_url(), "/readyz").status, 200, "the first goes on");
 }
 

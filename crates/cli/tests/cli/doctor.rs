@@ -51,9 +51,17 @@ fn a_running_sandbox_is_fine_and_known_by_its_address() {
     }
     is(&report, "public url", "ok", "is this service, and ready");
     is(&report, "dns", "ok", "localhost has");
-    is(&report, "webhook guard", "ok", "refuses private");
-    let text = run(svc(&["doctor", "--database", &place.database]).args(["--listen", &listen]));
-    assert!(text.stdout.contains("✓ schema") && text.stdout.contains(" 0 wrong."), "{text:?}");
+    is(&report, "webhook guard", "ok", "private_webhook_targets is not set");
+    let mut plain = svc(&["doctor", "--database", &place.database]);
+    let text = run(plain.args(["--listen", &listen]));
+    for part in ["✓ schema", "✓ dns            not tried", " 0 wrong."] {
+        assert!(text.stdout.contains(part), "{part}: {text:?}");
+    }
+    let away =
+        run(svc(&["doctor", "--database", &place.database]).args(["--listen", "127.0.0.1:1"]));
+    for part in ["connection refused", "give --listen or --public-url", " 1 warning, "] {
+        assert!(away.stdout.contains(part), "{part}: {away:?}");
+    }
 }
 
 #[test]
@@ -68,6 +76,43 @@ fn a_database_that_is_not_there_or_empty_is_told_and_not_made() {
     let ran = run(&mut doctor(&place, &[]));
     assert_eq!(ran.code, Some(1), "{ran:?}");
     is(&examined(&ran), "database", "failed", "there is no database");
+}
+
+#[test]
+fn nobody_is_told_to_change_a_file_that_is_no_database_of_ours() {
+    let place = Place::sqlite();
+    let path = place.folder.path("svc.db");
+    std::fs::write(&path, "root:x:0:0:root\n".repeat(100)).expect("it can be written");
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(&path, everybody).expect("it is ours");
+    let ran = run(&mut doctor(&place, &[]));
+    is(&examined(&ran), "database", "failed", &path);
+    assert!(!ran.stdout.contains("chmod"), "{ran:?}");
+}
+
+#[test]
+fn production_is_warned_where_no_rail_offers_the_own_method() {
+    let place = Place::sqlite();
+    let key = run(&mut svc(&["keygen"])).stdout.trim().to_owned();
+    let secret = run(&mut svc(&["keygen", "--rail"])).stdout.trim().to_owned();
+    let settings = place.folder.path("svc.toml");
+    let look = |methods: &'static str| {
+        let connector = Receiver::start(move |_| (200, format!("{{\"methods\":[{methods}]}}")));
+        let table = format!("[[rail]]\nname = \"bank\"\nurl = \"{}\"\n", connector.url());
+        let text = format!("{table}secret = \"{secret}\"\n");
+        std::fs::write(&settings, text).expect("it can be written");
+        let more = ["--config", &settings, "--environment", "production"];
+        let ran = run(doctor(&place, &more).env("SVC_SERVER_MASTER_KEY", &key));
+        std::fs::remove_file(&settings).expect("nobody finds it later");
+        examined(&ran)
+    };
+    let migrate = ["migrate", "--environment", "production", "--database", &place.database];
+    assert_eq!(run(svc(&migrate).env("SVC_SERVER_MASTER_KEY", &key)).code, Some(0));
+    let express = look(r#"{"code":"FPMCXEXPRSS","min":1,"max":9}"#);
+    is(&express, "rail", "ok", "FPMCXEXPRSS");
+    is(&express, "methods", "warning", "no rail offers FPSOLPG, which payers always have");
+    let own = look(r#"{"code":"FPSOLPG","min":1,"max":9}"#).to_string();
+    assert!(own.contains("answers and offers FPSOLPG") && !own.contains("\"methods\""), "{own}");
 }
 
 #[test]

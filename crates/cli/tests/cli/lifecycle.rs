@@ -149,7 +149,7 @@ fn two_nodes_on_one_postgresql_know_each_others_tokens_and_orders() {
 fn a_second_service_on_one_sqlite_file_is_refused_and_commands_are_not() {
     let place = Place::sqlite();
     let first = place.serve();
-    place.svc(&["serve", "--listen", "127.0.0.1:0"]).refused("another svc is serving");
+    place.svc(&["serve", "--listen", "127.0.0.1:0"]).refused("another svc is using");
     place.partner();
     assert_eq!(place.svc(&["migrate"]).code, Some(0));
     drop(first);
@@ -162,7 +162,7 @@ fn a_second_service_on_one_sqlite_file_is_refused_and_commands_are_not() {
     for name in ["hard.db", "soft.db"] {
         let other = format!("sqlite:{}", folder.path(name));
         let mut serve = svc(&["serve", "--listen", "127.0.0.1:0", "--database", &other]);
-        run(&mut serve).refused("another svc is serving");
+        run(&mut serve).refused("another svc is using");
     }
 }
 
@@ -173,7 +173,7 @@ fn a_link_that_leads_nowhere_yet_is_the_name_of_what_is_made_there() {
     let by_link = format!("sqlite:{}", place.folder.path("soft.db"));
     let by_link = ["serve", "--json", "--listen", "127.0.0.1:0", "--database", &by_link];
     let _service = Service::start(&mut svc(&by_link));
-    place.svc(&["serve", "--listen", "127.0.0.1:0"]).refused("another svc is serving");
+    place.svc(&["serve", "--listen", "127.0.0.1:0"]).refused("another svc is using");
 }
 
 #[test]

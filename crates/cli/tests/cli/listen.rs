@@ -180,3 +180,33 @@ fn what_cannot_work_is_told_at_once() {
     std::fs::write(stage.place.folder.path("cursor.json"), "nonsense").expect("it can be written");
     run(&mut stage.command("http://127.0.0.1:1/", &[])).refused("is damaged");
 }
+
+#[test]
+fn a_cursor_is_kept_once_the_service_answered_and_only_where_there_is_a_folder() {
+    let stage = Stage::set();
+    let listen = |server: &str, cursor: Option<&str>| {
+        let mut command = svc(&["listen", "--forward-to", "http://127.0.0.1:1/"]);
+        command.args(["--server", server]).env("XDG_STATE_HOME", stage.place.folder.path("state"));
+        command.args(cursor.map(|path| ["--cursor", path]).into_iter().flatten());
+        for (name, key) in [
+            ("SVC_PUBLISHABLE_KEY", "publishableKey"),
+            ("SVC_CLIENT_ID", "clientId"),
+            ("SVC_CLIENT_SECRET", "clientSecret"),
+            ("SVC_WEBHOOK_SECRET", "webhookSecret"),
+        ] {
+            command.env(name, stage.text(key));
+        }
+        command
+    };
+    let is_there = |path: &str| std::fs::exists(stage.place.folder.path(path)).unwrap();
+    run(&mut listen("http://127.0.0.1:1", None)).refused("connection refused");
+    assert!(!is_there("state"), "nobody was listened to");
+    let base_url = &stage.merchant.base_url;
+    let missing = stage.place.folder.path("nowhere/cursor.json");
+    run(&mut listen(base_url, Some(&missing))).refused("name another --cursor");
+    assert!(!is_there("nowhere"));
+    let folder = stage.place.folder.path("");
+    run(&mut listen(base_url, Some(&folder))).refused("name another --cursor");
+    let _listening = Service::spawn(&mut listen(base_url, None));
+    until("the default place is made", PATIENCE, || is_there("state/svc").then_some(()));
+}

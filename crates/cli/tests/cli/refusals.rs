@@ -194,8 +194,11 @@ fn a_directory_in_the_place_of_the_database_is_refused() {
 fn a_folder_that_is_not_there_is_refused() {
     let mut place = Place::sqlite();
     place.database = format!("sqlite:{}", place.folder.path("nowhere/svc.db"));
-    for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["migrate"], &["partner", "list"]] {
-        place.svc(command).refused("nowhere/svc.db");
+    place.svc(&["partner", "list"]).refused("nowhere/svc.db");
+    let folder = place.folder.path("nowhere");
+    let told = format!("the folder {folder} does not exist: mkdir -p {folder}");
+    for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["migrate"]] {
+        place.svc(command).refused(&told);
     }
 }
 
@@ -206,6 +209,8 @@ fn what_is_no_database_url_is_refused() {
         place.database = database.to_owned();
         place.svc(&["serve", "--listen", "127.0.0.1:0"]).refused("the database is sqlite:PATH");
     }
+    place.database = "svc-demo/svc.db".to_owned();
+    place.svc(&["migrate"]).refused("write sqlite:svc-demo/svc.db");
 }
 
 /// A clear refusal that names the file and leaves it as it was.

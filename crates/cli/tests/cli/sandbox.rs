@@ -18,6 +18,8 @@ on_both_engines! {
     a_long_journey_is_waited_for,
     chaos_is_set_told_and_switched_off,
     what_is_missing_or_wrong_is_told_in_a_sentence,
+    what_is_not_this_service_is_told_by_its_address,
+    an_order_that_has_ended_is_told_as_it_was,
     a_mismatch_is_listed_and_accepted,
     a_mismatch_is_refunded_and_its_order_ends,
     an_operator_sees_the_story_of_an_order_and_cancels_it,
@@ -169,20 +171,67 @@ fn chaos_is_set_told_and_switched_off(place: &Place) {
 fn what_is_missing_or_wrong_is_told_in_a_sentence(place: &Place) {
     let stage = Stage::set(place);
     stage.refused(&["confirm", "order_1"]).refused("There is no order");
-    stage.refused(&["clock", "--advance", "500d"]).refused("advanceSeconds");
+    let far = stage.refused(&["clock", "--advance", "401d"]);
+    assert!(far.code == Some(2) && far.stderr.contains("at most 400d"), "{far:?}");
     let mut alone = svc(&["sandbox", "clock"]);
     for name in ["SVC_PUBLISHABLE_KEY", "SVC_CLIENT_ID", "SVC_CLIENT_SECRET"] {
         alone.env_remove(name);
     }
-    run(&mut alone).refused("SVC_PUBLISHABLE_KEY is not set");
+    run(&mut alone).refused("SVC_PUBLISHABLE_KEY is not set, or not exported");
+    for name in ["SVC_PUBLISHABLE_KEY", "SVC_CLIENT_ID", "SVC_CLIENT_SECRET"] {
+        let told = run(stage.command(&["clock"]).env(name, ""));
+        told.refused(&format!("{name} is empty"));
+    }
     let mut nobody = stage.command(&["clock"]);
-    run(nobody.env("SVC_BASE_URL", "http://127.0.0.1:1")).refused("cannot be reached");
+    let told =
+        "http://127.0.0.1:1 cannot be reached: connection refused. Is the service running?\n";
+    let nobody = run(nobody.env("SVC_BASE_URL", "http://127.0.0.1:1"));
+    assert_eq!((nobody.code, nobody.stderr), (Some(1), format!("error: {told}")));
     let mut wrong = stage.command(&["clock"]);
     run(wrong.env("SVC_CLIENT_SECRET", "svcsec_wrong")).refused("401");
     place
         .svc(&["exception", "resolve", "9", "--dismiss", "--reason", "x"])
         .refused("no exception 9");
     place.svc(&["order", "show", "nonsense"]).refused("there is no order nonsense");
+}
+
+fn what_is_not_this_service_is_told_by_its_address(place: &Place) {
+    let stage = Stage::set(place);
+    let page = r#"{"code":404,"error":"not_found","message":"There is no such page."}"#;
+    for (status, answer) in [(404, ""), (404, page), (301, "")] {
+        let shop = Receiver::start(move |_| (status, answer.to_owned()));
+        let url = shop.url().replace("/api/svc/webhook", "");
+        let told = format!("{url} does not answer like this service ({status}): is SVC_BASE_URL");
+        run(stage.command(&["clock"]).env("SVC_BASE_URL", &url)).refused(&told);
+    }
+    let page = Receiver::start(|_| (200, "<html>".to_owned()));
+    let told = run(stage.command(&["clock"]).env("SVC_BASE_URL", page.url()));
+    told.refused("does not answer like this service");
+}
+
+fn an_order_that_has_ended_is_told_as_it_was(place: &Place) {
+    let stage = Stage::set(place);
+    stage.order("order_1", 15_000);
+    let said = |outcome| run(&mut stage.command(&[outcome, "order_1"]));
+    assert_eq!(said("cancel").stderr, "");
+    for outcome in ["confirm", "decline", "cancel"] {
+        let again = said(outcome);
+        assert_eq!(again.json()["paymentStatus"], "CAN", "{outcome}");
+        assert_eq!(again.stderr, "It was CAN already; nothing changed.\n", "{outcome}");
+    }
+}
+
+#[test]
+fn help_and_usage_name_what_is_needed() {
+    for command in
+        [&["sandbox", "--help"][..], &["sandbox", "confirm", "--help"], &["listen", "--help"]]
+    {
+        let help = run(&mut svc(command)).stdout;
+        assert!(help.contains("SVC_CLIENT_SECRET"), "{command:?}: {help}");
+    }
+    let mut without = svc(&["sandbox", "confirm"]);
+    let told = run(without.env("SVC_CLIENT_ID", "svc_1").env("SVC_BASE_URL", "http://127.0.0.1:1"));
+    assert!(told.stderr.contains("Usage: svc sandbox confirm [OPTIONS] <ORDER>"), "{told:?}");
 }
 
 fn a_mismatch_is_listed_and_accepted(place: &Place) {

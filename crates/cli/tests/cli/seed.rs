@@ -86,7 +86,7 @@ fn while_a_service_runs_it_is_refused(place: &Place) {
     let service = place.serve();
     let ran = place.svc(&["seed", "--orders", "5"]);
     let why = if place.database.starts_with("sqlite") {
-        "another svc is serving"
+        "another svc is using"
     } else {
         "a service runs"
     };

@@ -91,6 +91,21 @@ fn an_unknown_key_in_the_file_is_refused_by_name() {
 }
 
 #[test]
+fn a_value_that_is_no_address_is_told_with_its_key_and_how_to_write_it() {
+    let folder = Folder::new();
+    for (text, told) in [
+        (
+            "listen = \"localhost:80\"\n",
+            "listen is an address and a port, like 127.0.0.1:8080, not",
+        ),
+        ("\nwebhook_dns = [\"9.9.9.9\"]\n", "line 2: webhook_dns is an address and a port"),
+    ] {
+        let file = write(&folder, "svc.toml", text);
+        run(&mut svc_in(&folder, &["serve", "--config", &file])).refused(told);
+    }
+}
+
+#[test]
 fn an_unknown_variable_is_refused_by_name() {
     let folder = Folder::new();
     let command = svc_in(&folder, &["serve", "--listen", "127.0.0.1:0"]);

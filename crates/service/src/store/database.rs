@@ -1,6 +1,7 @@
 //! Where the data lives: its address, the lock of the one service on it, copies and the way back.
 
 use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
@@ -35,7 +36,12 @@ impl Database {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned().into()));
         }
-        Err(StoreError::Refused("the database is sqlite:PATH or postgres://USER@HOST/NAME".into()))
+        let mut told = "the database is sqlite:PATH or postgres://USER@HOST/NAME".to_owned();
+        // What is no path may hold a password.
+        if !text.is_empty() && !text.contains([':', '@']) {
+            told = format!("{told}: write sqlite:{text}");
+        }
+        Err(StoreError::Refused(told))
     }
 
     /// Two services on one SQLite file would both deliver its events: the second is refused.
@@ -45,21 +51,14 @@ impl Database {
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
         let lock = |name: &Path, file: std::io::Result<File>| {
-            let refused = |fault: &dyn std::fmt::Display| {
-                StoreError::Refused(format!(
-                    "cannot lock {}: {fault}; the folder of a database is the service's user's, on a disk that \
-                     can be written",
-                    name.display()
-                ))
-            };
-            let file = file.map_err(|fault| refused(&fault))?;
+            let file = file.map_err(|fault| not_opened("lock", name, &fault))?;
             match file.try_lock() {
                 Ok(()) => Ok(file),
                 Err(TryLockError::WouldBlock) => Err(StoreError::Refused(format!(
-                    "another svc is serving {}; stop it first, or use PostgreSQL for several nodes",
+                    "another svc is using {}: stop it first, or name another database",
                     path.display()
                 ))),
-                Err(TryLockError::Error(fault)) => Err(refused(&fault)),
+                Err(TryLockError::Error(fault)) => Err(not_opened("lock", name, &fault)),
             }
         };
         let mut held = vec![lock(Path::new(&name), private_file(Path::new(&name)))?];
@@ -99,6 +98,25 @@ impl Database {
         // Where a link leads, not in its place.
         sqlite::restore_sqlite(from, &where_it_leads(path), environment)
     }
+}
+
+/// A file of the database or beside it.
+pub(super) fn not_opened(what: &str, path: &Path, fault: &std::io::Error) -> StoreError {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).display();
+    StoreError::Refused(match fault.kind() {
+        ErrorKind::NotFound => format!("the folder {folder} does not exist: mkdir -p {folder}"),
+        ErrorKind::PermissionDenied => format!(
+            "this user may not write {}: run this as the service's user, or give that user {folder}",
+            path.display()
+        ),
+        _ => {
+            format!(
+                "cannot {what} {}: {fault}; it is to be on a disk that can be written",
+                path.display()
+            )
+        }
+    })
 }
 
 /// Under one name, whatever link leads to it, also where that leads to nothing yet.

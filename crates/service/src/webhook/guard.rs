@@ -36,6 +36,8 @@ pub(super) struct Guard {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum GuardError {
+    #[error("no such host: {0}")]
+    NoSuchHost(String),
     #[error("the name of the host was not found: {0}")]
     NotFound(String),
     /// One is enough: which of several addresses is used is not ours to choose.
@@ -65,17 +67,18 @@ impl Guard {
     pub(super) async fn addresses(&self, host: &str) -> Result<Vec<SocketAddr>, GuardError> {
         // With the dot it is the whole name: no search list is tried.
         let whole = format!("{}.", host.trim_end_matches('.'));
-        let found = self
-            .resolver
-            .lookup_ip(whole)
-            .await
-            .map_err(|fault| GuardError::NotFound(fault.to_string()))?;
+        let found = self.resolver.lookup_ip(whole).await.map_err(|fault| {
+            match fault.is_no_records_found() {
+                true => GuardError::NoSuchHost(host.to_owned()),
+                false => GuardError::NotFound(fault.to_string()),
+            }
+        })?;
         let addresses: Vec<_> = found.iter().collect();
         if !self.private_targets && !addresses.iter().copied().all(is_public_address) {
             return Err(GuardError::NotPublic);
         }
         if addresses.is_empty() {
-            return Err(GuardError::NotFound("it has no address".into()));
+            return Err(GuardError::NoSuchHost(host.to_owned()));
         }
         // The connector puts the port in.
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, 0)).collect())

@@ -22,6 +22,7 @@ pub async fn look_up(config: &WebhookConfig, private_targets: bool, host: &str) 
     match guard.addresses(host).await {
         Ok(addresses) => LookUp::Found(addresses.len()),
         Err(GuardError::NotPublic) => LookUp::Refused,
+        Err(GuardError::NoSuchHost(_)) => LookUp::NotFound("there is no such name".to_owned()),
         Err(GuardError::NotFound(why)) => LookUp::NotFound(why),
     }
 }

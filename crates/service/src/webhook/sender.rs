@@ -16,6 +16,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::Timestamp;
+use rustls::InvalidMessage;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
 use super::guard::{Guard, GuardError};
@@ -269,7 +270,7 @@ fn failure(fault: &hyper_util::client::legacy::Error) -> Outcome {
         deepest = current.to_string();
         if let Some(guard) = current.downcast_ref::<GuardError>() {
             let failure = match guard {
-                GuardError::NotFound(_) => Failure::Dns,
+                GuardError::NoSuchHost(_) | GuardError::NotFound(_) => Failure::Dns,
                 GuardError::NotPublic => Failure::Refused,
             };
             return Outcome::failed(failure, deepest);
@@ -283,15 +284,30 @@ fn failure(fault: &hyper_util::client::legacy::Error) -> Outcome {
             None => Some(inner),
         });
         if let Some(tls) = wrapped.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-            return Outcome::failed(Failure::Tls, tls.to_string());
+            return Outcome::failed(Failure::Tls, explained_tls(tls));
         }
-        if io.is_some_and(|io| io.kind() == ErrorKind::TimedOut) {
-            return Outcome::failed(Failure::Timeout, "no connection within 3 seconds");
+        match io.map(std::io::Error::kind) {
+            Some(ErrorKind::TimedOut) => {
+                return Outcome::failed(Failure::Timeout, "no connection within 3 seconds");
+            }
+            Some(ErrorKind::ConnectionRefused) => {
+                return Outcome::failed(Failure::Connect, "connection refused");
+            }
+            _ => {}
         }
         cause = current.source();
     }
     let failure = if fault.is_connect() { Failure::Connect } else { Failure::Broken };
     Outcome::failed(failure, deepest)
+}
+
+fn explained_tls(fault: &rustls::Error) -> String {
+    match fault {
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            "the server at this port does not speak TLS: is it http?".to_owned()
+        }
+        other => other.to_string(),
+    }
 }
 
 /// The machine's trust store and, in a sandbox, a further file of authorities.

@@ -52,7 +52,7 @@ fn a_second_service_on_one_sqlite_file_is_refused() {
     let database = TestDatabase::sqlite();
     let lock = database.database().lock_for_service().unwrap();
     let refused = database.database().lock_for_service().unwrap_err();
-    assert!(refused.to_string().contains("another svc is serving"), "{refused}");
+    assert!(refused.to_string().contains("another svc is using"), "{refused}");
     drop(lock);
     std::fs::File::create(database.path()).unwrap();
     let link = database.path().with_file_name("link.db");

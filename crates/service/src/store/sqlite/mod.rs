@@ -23,6 +23,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::{Connection, OpenFlags};
 
+use super::database::not_opened;
 use super::inspect::{latest_of, may_step, not_migrated};
 use super::{Options, Result, StoreError, private_file, where_it_leads};
 pub(super) use copies::{backup_sqlite, restore_sqlite};
@@ -286,9 +287,7 @@ fn schema_latest() -> i64 {
 
 /// The database holds hashes and sealed secrets: nobody else on the machine may read it.
 fn create_private_file(path: &Path) -> Result<()> {
-    private_file(path)
-        .map(drop)
-        .map_err(|fault| StoreError::Refused(format!("cannot create {}: {fault}", path.display())))
+    private_file(path).map(drop).map_err(|fault| not_opened("create", path, &fault))
 }
 
 fn error(fault: &rusqlite::Error) -> StoreError {
