@@ -100,7 +100,7 @@ test("orders are filtered by their address, and paged", async () => {
   await leave();
 });
 
-test("any id leads to its order, and an unknown one says so", async () => {
+test("any id leads to what it is of, and an unknown one says so", async () => {
   const order = await stage.order();
   await stage.service.simulate(order, "pending");
   const { page, open, press, leave } = await stage.operator({ allowed: [NOT_FOUND] });
@@ -110,10 +110,15 @@ test("any id leads to its order, and an unknown one says so", async () => {
   const row = page.locator("tbody tr", { hasText: "FPSOLPGEXT" });
   const instrument = await row.locator("[data-label=Meio]").innerText();
   const bankReference = instrument.split("/")[1].trim();
-  for (const id of [order.referenceNumber, order.externalTransactionId, eventId, bankReference]) {
+  for (const [id, path] of [
+    [order.referenceNumber, pathOf(order)],
+    [order.externalTransactionId, pathOf(order)],
+    [bankReference, pathOf(order)],
+    [eventId, `/webhooks/${eventId}`],
+  ]) {
     await page.getByRole("searchbox").fill(id);
     await press("Procurar");
-    await page.waitForURL(new RegExp(`/console${pathOf(order)}$`));
+    await page.waitForURL(new RegExp(`/console${path}$`));
   }
   await page.getByRole("searchbox").fill("order_nobody");
   await press("Procurar");
