@@ -33,12 +33,16 @@ pub struct FeedPage {
 impl Client {
     /// The events after a cursor, or the oldest of all.
     pub async fn events(&self, after: Option<&str>) -> Result<FeedPage, Error> {
+        self.call(Method::GET, &self.events_target(after), None).await
+    }
+
+    /// Beside the call: what writes the query must not be held while it waits, or no task could be spawned of it.
+    fn events_target(&self, after: Option<&str>) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("applicationUUID", self.application_uuid());
         if let Some(after) = after {
             query.append_pair("after", after);
         }
-        let target = format!("/svcpartner/events?{}", query.finish());
-        self.call(Method::GET, &target, None).await
+        format!("/svcpartner/events?{}", query.finish())
     }
 }

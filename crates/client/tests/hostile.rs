@@ -382,3 +382,26 @@ fn secrets_do_not_show_in_debug_prints() {
     let Err(Error::Settings(told)) = Client::new("nonsense", credentials) else { panic!() };
     assert!(told.contains("the address of the service") && !told.contains("hush"));
 }
+
+#[tokio::test]
+async fn every_call_can_be_a_task_of_its_own() {
+    const FEED: &str =
+        r#"{"code":200,"message":"OK","data":{"events":[],"nextCursor":"evt_1","hasMore":false}}"#;
+    let fake = Fake::start(|path, _| {
+        let text = match path {
+            "/token" => TOKEN,
+            path if path.starts_with("/svcpartner/events") => FEED,
+            _ => ORDER,
+        };
+        Some((200, text.to_owned()))
+    });
+    let client = Arc::new(fake.client());
+    let (made, asked, fed) = (client.clone(), client.clone(), client);
+    let created = tokio::spawn(async move { made.create_payment_order(&order()).await });
+    let found = tokio::spawn(async move { asked.payment_by_external_transaction("order_1").await });
+    let feed = tokio::spawn(async move { fed.events(Some("a&b")).await });
+    assert_eq!(created.await.unwrap().unwrap(), "R1");
+    assert_eq!(found.await.unwrap().unwrap().reference_number, "R1");
+    assert_eq!(feed.await.unwrap().unwrap().next_cursor.as_deref(), Some("evt_1"));
+    assert_eq!(fake.count("applicationUUID=0b6f&after=a%26b"), 1);
+}
