@@ -118,7 +118,7 @@ pub(super) async fn search(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     const ID_CHARS_MAX: usize = 200;
-    let id: String = viewer.asked("id").chars().take(ID_CHARS_MAX).collect();
+    let id: String = viewer.asked("id").trim().chars().take(ID_CHARS_MAX).collect();
     let partner = viewer.person.partner;
     if app.store.logged_request(partner, &id).await?.is_some() {
         return Ok(Redirect::to(&format!("/console/requests/{id}")).into_response());

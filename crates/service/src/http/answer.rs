@@ -252,14 +252,17 @@ fn faults(error: &ApiError) -> &[FieldFault] {
     }
 }
 
-/// For whoever looks at the call later, in the words of programs.
+/// For whoever looks at the call later, in the words of programs. A field's name may be the caller's, and no text of
+/// PostgreSQL holds a zero byte.
 fn why(error: &ApiError) -> Option<String> {
     let fields: Vec<_> = match error {
         ApiError::IdempotencyConflict(fields) => {
             fields.iter().map(|field| format!("{field}: differs")).collect()
         }
         error => {
-            let told = |fault: &FieldFault| format!("{}: {}", fault.field, fault.issue.code());
+            let told = |fault: &FieldFault| {
+                format!("{}: {}", fault.field.escape_debug(), fault.issue.code())
+            };
             faults(error).iter().map(told).collect()
         }
     };

@@ -166,6 +166,10 @@ async fn routes_and_methods_that_do_not_exist_answer_in_the_error_shape(database
     let service = TestService::start(database).await;
     let cases = [
         (Method::GET, "/nothing", StatusCode::NOT_FOUND, "not_found", None),
+        (Method::GET, "/sdks/v1/%FF/svc.min.js", StatusCode::NOT_FOUND, "not_found", None),
+        (Method::GET, "/checkout/assets/%FF", StatusCode::NOT_FOUND, "not_found", None),
+        (Method::GET, "/console/assets/%FF/console.js", StatusCode::NOT_FOUND, "not_found", None),
+        (Method::GET, "/sandbox/wallet/%FF", StatusCode::NOT_FOUND, "not_found", None),
         (Method::GET, "/token", StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", Some("POST")),
         (
             Method::OPTIONS,

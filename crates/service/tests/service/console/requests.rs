@@ -10,6 +10,7 @@ use crate::support::*;
 
 on_both_engines! {
     a_refused_call_is_found_by_its_request_id_without_its_secrets,
+    whatever_a_caller_calls_a_field_is_noted,
     a_call_without_a_partner_is_for_operators_only,
     calls_of_the_same_moment_are_all_listed,
     old_calls_are_forgotten,
@@ -76,6 +77,19 @@ async fn a_refused_call_is_found_by_its_request_id_without_its_secrets(database:
     assert!(list.contains(request_id) && list.contains(&world.request_id));
     let refused = world.get(&ana, "/console/requests?show=refused").await.text;
     assert!(refused.contains(request_id) && !refused.contains(&world.request_id));
+}
+
+async fn whatever_a_caller_calls_a_field_is_noted(database: TestDatabase) {
+    let world = World::start(database).await;
+    let ana = world.owner().await;
+    let service = &world.service;
+    let token = service.token(&service.partner).await;
+    let mut body = service.order("loja-odd");
+    body["additionalInfo"] = r#"{"a\u0000b":1,"a\u0000b":2}"#.into();
+    let answer = service.create(&token, &body).await;
+    assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", answer.text);
+    let page = page_of(&world, &ana, answer.header("x-request-id").unwrap()).await;
+    assert!(page.contains(r"additionalInfo.a\0b: duplicate"), "{page}");
 }
 
 async fn a_call_without_a_partner_is_for_operators_only(database: TestDatabase) {

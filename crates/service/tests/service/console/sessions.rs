@@ -90,6 +90,14 @@ async fn a_moved_clock_signs_nobody_out(database: TestDatabase) {
     let olga = world.operator().await;
     world.app().clock.advance(SignedDuration::from_hours(24 * 40));
     assert!(is_in(&world, &olga).await);
+    // In the history all of it stands where the sandbox was.
+    world.enter_again("olga").await;
+    let moved = world.app().clock.machine_now().as_millisecond() + 39 * 86_400_000;
+    let signed_in = format!(
+        "select count(*) from audit where action = 'person.sign_in' and subject = 'olga'
+         and at_ms > {moved}"
+    );
+    assert_eq!(world.service.number(&signed_in).await, 1);
 }
 
 const NEW: &str = "password=outra+senha+bem+comprida&again=outra+senha+bem+comprida";
