@@ -235,7 +235,7 @@ pub struct Step {
     pub event: Option<Event>,
     /// What a simulated rail is going to say, and when.
     pub forecast: Vec<Forecast>,
-    /// A person ended it: the rail is told, if it has issued a reference.
+    /// Ended by an operator or by us: the rail is told, if it has issued a reference.
     pub by_hand: bool,
 }
 
@@ -311,7 +311,7 @@ impl PaymentAttempt {
         Step { reason: Some(reason), ..self.step(AttemptState::Rejected, at) }
     }
 
-    /// Not by its rail's word, but by an operator's.
+    /// Not by its rail's word, but by an operator's or ours.
     pub fn given_up(&self, reason: Reason, at: Timestamp) -> Step {
         Step { by_hand: true, ..self.refused(reason, at) }
     }

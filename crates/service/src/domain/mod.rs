@@ -41,8 +41,8 @@ pub use moment::{Steady, after, before};
 pub use money::{Centimos, Kwanza, MoneyIssue, Quantity};
 pub use notice::{About, Effect, ExceptionKind, Notice, Word, weigh};
 pub use order::{
-    Actor, Author, CancelReason, Change, NewOrder, Order, Pending, Proof, Refusal, Stamp, Standing,
-    Status, Terms,
+    Actor, Author, CancelReason, Change, NewOrder, OnlyIf, Order, Pending, Proof, Refusal, Stamp,
+    Standing, Status, Terms,
 };
 pub use person::{Login, NotALogin, Permission, Role, may};
 pub use phone::{NotAPhone, PhoneNumber};

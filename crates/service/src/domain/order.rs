@@ -253,7 +253,6 @@ pub enum Refusal {
 /// A transition, complete with the audit row and the event that must be stored with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    pub application: ApplicationId,
     pub reference_number: ReferenceNumber,
     pub to: Status,
     /// Why, for the audit row: the rail payment or the reason of the cancellation.
@@ -264,8 +263,18 @@ pub struct Change {
     pub accepts: Option<i64>,
     /// Why it was cancelled, if it was.
     pub reason: Option<CancelReason>,
+    /// Nobody asked for it: what must still be so.
+    pub only_if: Option<OnlyIf>,
     pub stamp: Stamp,
     pub event: Event,
+}
+
+/// What an end that we decide ourselves depends on: a payer may begin to pay while it is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnlyIf {
+    DeadlineIs(Timestamp),
+    /// No code and no reference that could be paid.
+    NothingIsPayable,
 }
 
 impl Change {
@@ -302,17 +311,29 @@ impl Pending {
         Change { reason: Some(reason), ..self.change(Status::Cancelled, cause, stamp) }
     }
 
+    /// Its time is over, by the deadline that was seen.
+    pub fn expire(self, stamp: Stamp) -> Change {
+        let only_if = Some(OnlyIf::DeadlineIs(self.0.expires_at));
+        Change { only_if, ..self.cancel(CancelReason::Expired, stamp) }
+    }
+
+    /// Its payer has gone.
+    pub fn abandon(self, stamp: Stamp) -> Change {
+        let only_if = Some(OnlyIf::NothingIsPayable);
+        Change { only_if, ..self.cancel(CancelReason::Payer, stamp) }
+    }
+
     fn change(self, to: Status, cause: String, stamp: Stamp) -> Change {
         let order = self.0;
         let event = Event::new(stamp.event_id.clone(), to, order.subject(), stamp.at);
         Change {
-            application: order.application,
             reference_number: order.reference_number,
             to,
             cause,
             paid_by: None,
             accepts: None,
             reason: None,
+            only_if: None,
             stamp,
             event,
         }

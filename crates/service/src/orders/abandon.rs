@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::cancel;
+use super::cancel::lapse;
 use crate::app::App;
-use crate::domain::{Author, CancelReason, Leaving, ReferenceNumber, after, before};
+use crate::domain::{Author, Leaving, Pending, ReferenceNumber, after, before};
 use crate::store::StoreError;
 
 /// A page that is hidden is silent, and one whose browser was killed says nothing: after this nobody waits
@@ -49,7 +49,10 @@ pub(super) async fn abandon(
             }
             Leaving::GiveUp => {
                 let by = Author::payer("");
-                cancel(app, reference, CancelReason::Payer, &by).await?;
+                if !lapse(app, dossier.order, &by, Pending::abandon).await? {
+                    let due = after(now, LOOK_AGAIN);
+                    return app.store.visit_due(reference, nonce, left_at, due).await;
+                }
             }
         }
     }

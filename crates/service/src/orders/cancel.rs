@@ -2,7 +2,7 @@
 
 use super::{Landed, commit, read_dossier, stamp};
 use crate::app::App;
-use crate::domain::{Author, CancelReason, ReferenceNumber, Status};
+use crate::domain::{Author, CancelReason, Change, Order, Pending, ReferenceNumber, Stamp, Status};
 use crate::store::StoreError;
 
 /// What became of a wish to cancel.
@@ -29,14 +29,9 @@ pub async fn cancel(
         let Ok(pending) = dossier.order.clone().pending() else {
             return Ok(Cancelling::Settled(status));
         };
-        if reason == CancelReason::Expired && app.clock.now() < dossier.order.expires_at {
-            return Ok(Cancelling::Waits);
-        }
         match commit(app, pending.cancel(reason, stamp(app, by))).await? {
             Landed::Done => return Ok(Cancelling::Settled(Status::Cancelled)),
             Landed::Lost(status) => return Ok(Cancelling::Settled(status)),
-            // A payer has just begun to pay: that is seen to an end first.
-            Landed::Refused if reason == CancelReason::Expired => return Ok(Cancelling::Waits),
             Landed::Refused => {}
         }
         let waits = dossier.cancel_requested.is_some()
@@ -46,4 +41,19 @@ pub async fn cancel(
         }
     }
     Err(StoreError::Unavailable("the order kept changing".into()))
+}
+
+/// Ends an order by what was seen of it, which nobody asked for. False if a payer has begun something since: then
+/// it is to be looked at once more.
+pub(super) async fn lapse(
+    app: &App,
+    order: Order,
+    by: &Author,
+    end: impl FnOnce(Pending, Stamp) -> Change,
+) -> Result<bool, StoreError> {
+    let Ok(pending) = order.pending() else { return Ok(true) };
+    match commit(app, end(pending, stamp(app, by))).await? {
+        Landed::Done | Landed::Lost(_) => Ok(true),
+        Landed::Refused => Ok(false),
+    }
 }

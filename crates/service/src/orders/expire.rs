@@ -3,9 +3,9 @@
 
 use jiff::SignedDuration;
 
-use super::{Cancelling, cancel};
+use super::cancel::{Cancelling, cancel, lapse};
 use crate::app::App;
-use crate::domain::{Author, Deadline, Environment, ReferenceNumber, after};
+use crate::domain::{Author, CancelReason, Deadline, Environment, Pending, ReferenceNumber, after};
 use crate::store::StoreError;
 
 /// For money that was paid in time and is on its way.
@@ -44,8 +44,13 @@ async fn expire_after(
             app.store.postpone(reference, Some(deadline), until, Some(now)).await
         }
         Some(Deadline::Cancel(reason)) => {
-            let outcome = cancel(app, reference, reason, &Author::service()).await?;
-            if outcome == Cancelling::Waits {
+            let by = Author::service();
+            let has_ended = match reason {
+                CancelReason::Expired => lapse(app, dossier.order, &by, Pending::expire).await?,
+                // Somebody has wished for it, whatever was begun since.
+                _ => cancel(app, reference, reason, &by).await? != Cancelling::Waits,
+            };
+            if !has_ended {
                 // An attempt slipped in, and may give the order more time; if not, we are here again.
                 app.store.postpone(reference, Some(deadline), after(now, GRACE), None).await?;
             }

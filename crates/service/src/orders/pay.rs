@@ -184,10 +184,14 @@ async fn call(app: App, rail: Arc<Rail>, order: Order, attempt: PaymentAttempt, 
         Answer::Unknown => attempt.unknown(now),
     };
     let lane = step.event.as_ref().map(|event| event.lane.clone());
+    let given = (step.rail_id.clone(), step.instrument.clone());
     let stored = match keep(&app, step).await {
         Ok(Stepped::ReferenceTaken) => {
             tracing::error!(rail = rail.name(), "a rail issued a reference that is another's");
-            keep(&app, attempt.refused(Reason::Config, now)).await
+            // At the rail it lives, and whoever still has it from the other order would pay this one.
+            let (rail_id, instrument) = given;
+            let withdrawn = attempt.given_up(Reason::Config, now);
+            keep(&app, Step { rail_id, instrument, ..withdrawn }).await
         }
         stored => stored,
     };

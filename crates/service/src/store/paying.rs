@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Result, StoreError, time};
 use crate::domain::{
     ApplicationId, AttemptId, AttemptState, BankReference, CancelReason, Centimos, Dossier, Effect,
-    ExceptionKind, Instrument, Notice, Order, PaymentAttempt, PaymentMethod, Reason,
+    ExceptionKind, Instrument, Notice, OnlyIf, Order, PaymentAttempt, PaymentMethod, Reason,
     ReferenceNumber, Stamp, WalletCode, Word, after,
 };
 
@@ -177,6 +177,24 @@ pub(super) fn unsettled(attempt: &str, at_ms: &str) -> String {
           or {attempt}.state = 'issued' and {attempt}.method = '{code}'
               and {attempt}.due_at_ms is not null and {attempt}.deadline_at_ms <= {at_ms})"
     )
+}
+
+/// Whether an order is not as it must be for an end that nobody asked for: it has another deadline than the one
+/// that was seen or, where none is given, something that could be paid. In SQL.
+pub(super) fn has_changed(order: &str, deadline_ms: &str) -> String {
+    format!(
+        "({order}.expires_at_ms <> {deadline_ms} or {deadline_ms} is null and exists (
+             select 1 from payment_attempts p
+             where p.reference_number = {order}.reference_number and p.state = 'issued'))"
+    )
+}
+
+/// The deadline that must still be so, for that.
+pub(super) fn deadline_ms(only_if: OnlyIf) -> Option<i64> {
+    match only_if {
+        OnlyIf::DeadlineIs(at) => Some(at.as_millisecond()),
+        OnlyIf::NothingIsPayable => None,
+    }
 }
 
 /// How a withdrawal is entered that may be planned for later: then it is begun now. One that is begun or done

@@ -16,7 +16,9 @@ use super::{Fault, Postgres, Told, change, many};
 use crate::domain::{
     AttemptId, AttemptState, Change, Effect, ExceptionKind, ReferenceNumber, Status, Step, Word,
 };
-use crate::store::paying::{APPLIED, Heard, Known, free_at_ms, unsettled};
+use crate::store::paying::{
+    APPLIED, Heard, Known, deadline_ms, free_at_ms, has_changed, unsettled,
+};
 use crate::store::records::read_status;
 use crate::store::{
     Committed, Receipt, Received, Reception, Resolved, Result, Stepped, StoreError, Unreceived,
@@ -137,6 +139,8 @@ struct Books<'a> {
     unsettled: HashSet<String>,
     /// Of the exceptions that are to be accepted, those nobody has resolved.
     acceptable: HashSet<i64>,
+    /// Changes that were decided on what is not so any more, by their events.
+    changed: HashSet<String>,
     /// Events stored before: changes of this very batch, when it is repeated.
     stored_events: HashSet<String>,
     receipts: HashMap<Key, StoredReceipt>,
@@ -144,6 +148,30 @@ struct Books<'a> {
     exceptions: Vec<(&'a Receipt, ExceptionKind, String)>,
     received: Vec<(&'a Receipt, &'static str)>,
     duplicates: Vec<&'a Receipt>,
+}
+
+async fn changed(db: &impl GenericClient, items: &[Settlement]) -> Told<HashSet<String>> {
+    let (mut events, mut references, mut deadlines) = (vec![], vec![], vec![]);
+    for item in items {
+        if let Settlement::Commit(change) = item
+            && let Some(only_if) = change.only_if
+        {
+            events.push(change.event.id.as_str());
+            references.push(change.reference_number.as_str());
+            deadlines.push(deadline_ms(only_if));
+        }
+    }
+    if events.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let sql = format!(
+        "select c.event from unnest($1::text[], $2::text[], $3::bigint[])
+             as c (event, reference_number, deadline_ms)
+         join orders o using (reference_number) where {}",
+        has_changed("o", "c.deadline_ms")
+    );
+    let rows = many(db, &sql, &[&events, &references, &deadlines]).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
 impl<'a> Books<'a> {
@@ -165,6 +193,7 @@ impl<'a> Books<'a> {
             let rows = many(db, &unsettled, &[&references, &at_ms]).await?;
             books.unsettled = rows.iter().map(|row| row.get(0)).collect();
         }
+        books.changed = changed(db, items).await?;
         let accepts: Vec<i64> = items.iter().filter_map(Settlement::accepts).collect();
         if !accepts.is_empty() {
             let open = "select id from exceptions where id = any($1) and resolved_at_ms is null
@@ -204,7 +233,7 @@ impl<'a> Books<'a> {
             Some(exception) => !self.acceptable.contains(&exception),
             None => change.to == Status::Cancelled && self.unsettled.contains(reference),
         };
-        if refused {
+        if refused || self.changed.contains(change.event.id.as_str()) {
             return Ok(Committed::Refused);
         }
         self.status.insert(reference.to_owned(), change.to);

@@ -11,7 +11,7 @@ use super::stepping::step;
 use crate::domain::{
     AttemptId, Centimos, Change, Effect, ExceptionKind, ReferenceNumber, Status, Word,
 };
-use crate::store::paying::{Heard, Known, unsettled};
+use crate::store::paying::{self, Heard, Known, unsettled};
 use crate::store::{
     Committed, Receipt, Received, Reception, Resolved, Result, Stepped, StoreError, Unreceived,
 };
@@ -31,10 +31,13 @@ fn commit(db: &Db<'_>, change: &Change) -> Result<Committed> {
     let reference = change.reference_number.as_str();
     let at_ms = change.stamp.at.as_millisecond();
     let refused = match change.accepts {
-        Some(exception) => !is_open(db, exception)?,
+        // Of an order that has ended there is nothing to refuse: it is lost.
+        Some(exception) => {
+            !is_open(db, exception)? && status(db, reference)? == Some(Status::Pending)
+        }
         None => change.to == Status::Cancelled && is_unsettled(db, change)?,
     };
-    if refused {
+    if refused || has_changed(db, change)? {
         return Ok(Committed::Refused);
     }
     let moved = execute(
@@ -75,6 +78,16 @@ fn is_unsettled(db: &Db<'_>, change: &Change) -> Result<bool> {
         unsettled("p", "?2")
     );
     let given = params![change.reference_number.as_str(), change.stamp.at.as_millisecond()];
+    Ok(row(db, &sql, given, |row| row.get::<_, i64>(0))?.is_some())
+}
+
+fn has_changed(db: &Db<'_>, change: &Change) -> Result<bool> {
+    let Some(only_if) = change.only_if else { return Ok(false) };
+    let sql = format!(
+        "select 1 from orders o where reference_number = ?1 and status = 'PEN' and {}",
+        paying::has_changed("o", "?2")
+    );
+    let given = params![change.reference_number.as_str(), paying::deadline_ms(only_if)];
     Ok(row(db, &sql, given, |row| row.get::<_, i64>(0))?.is_some())
 }
 

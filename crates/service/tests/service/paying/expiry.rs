@@ -4,7 +4,7 @@
 use jiff::SignedDuration;
 use svc_service::domain::*;
 use svc_service::orders::{self, Choice, PayError};
-use svc_service::store::{Received, StoreError};
+use svc_service::store::{Committed, Received, StoreError};
 
 use crate::support::*;
 
@@ -19,6 +19,7 @@ on_both_engines! {
     a_push_in_flight_at_the_deadline_that_is_refused_ends_the_order_then,
     a_long_reference_outlives_the_day_of_an_order_without_one,
     deadlines_of_one_moment_are_all_kept,
+    what_was_decided_before_a_payer_began_ends_nothing,
 }
 
 fn paid(paying: &TestPaying, attempt: &PaymentAttempt, id: &str) -> Notice {
@@ -194,4 +195,28 @@ async fn deadlines_of_one_moment_are_all_kept(database: TestDatabase) {
     orders::run_due(&paying.app).await.unwrap();
     assert_eq!(paying.database.count("orders where status = 'CAN'").await, 320);
     assert_eq!(paying.database.count("outbox where status = 'CAN'").await, 320);
+}
+
+async fn what_was_decided_before_a_payer_began_ends_nothing(database: TestDatabase) {
+    let paying = TestPaying::start(database).await;
+    let ends = async |seen: &Order, end: fn(Pending, Stamp) -> Change| {
+        let stamp = Stamp { at: paying.app.clock.now(), ..stamp() };
+        paying.app.store.commit(end(seen.clone().pending().unwrap(), stamp)).await.unwrap()
+    };
+    let (slow, gone) =
+        (paying.order("order_1", 15_000).await, paying.order("order_2", 15_000).await);
+    // It has another deadline since.
+    paying.pay(&slow, &reference(60)).await;
+    assert_eq!(ends(&slow, Pending::expire).await, Committed::Refused);
+    // It has the same one, and a code that can be paid.
+    paying.pay(&gone, &Choice::Code).await;
+    assert_eq!(ends(&gone, Pending::abandon).await, Committed::Refused);
+    for order in [&slow, &gone] {
+        assert_eq!(paying.stands(order).await, ("issued", "PEN"));
+    }
+    let now = paying.dossier(&slow).await.order;
+    assert_eq!(ends(&now, Pending::expire).await, Committed::Done, "what was seen is so");
+    let idle = paying.order("order_3", 15_000).await;
+    assert_eq!(ends(&idle, Pending::abandon).await, Committed::Done);
+    assert_eq!(ends(&idle, Pending::abandon).await, Committed::Lost(Status::Cancelled));
 }

@@ -81,12 +81,23 @@ async fn a_rail_confirms_no_attempt_of_another_rail(database: TestDatabase) {
 
 async fn a_reference_that_is_anothers_is_not_shown(database: TestDatabase) {
     // This connector gives everybody the same number.
-    let (paying, _connector) = with_connector(database).await;
+    let (paying, connector) = with_connector(database).await;
     let (first, second) = (paying.order("o1", 15_000).await, paying.order("o2", 15_000).await);
     let issued = paying.pay(&first, &reference(60)).await.attempts.remove(0);
     let refused = paying.pay(&second, &reference(60)).await.attempts.remove(0);
     assert_eq!(issued.state, AttemptState::Issued);
-    assert_eq!((refused.state, refused.reason), (AttemptState::Rejected, Some(Reason::Config)));
+    assert_eq!((refused.state, &refused.reason), (AttemptState::Rejected, &Some(Reason::Config)));
+    // Nobody was shown it, but at the rail it is alive: who has it from the first order would pay the second.
+    paying.run_due().await;
+    let told = connector.calls("revoke-reference");
+    let [told] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(told["attemptId"], refused.id.as_str());
+    let Instrument::Reference(Some(bank)) = &issued.instrument else { panic!("{issued:?}") };
+    assert_eq!(
+        (&told["entity"], &told["reference"]),
+        (&bank.entity().into(), &bank.number().into())
+    );
+    assert_eq!(paying.stands(&first).await, ("issued", "PEN"), "the other's stays");
 }
 
 async fn a_query_answered_with_an_old_payments_id_holds_the_order(database: TestDatabase) {
