@@ -1,9 +1,13 @@
 //! Opening a store: what is refused, what several may do at once, what an earlier life left behind.
 
 use super::store::created;
-use crate::support::{TestDatabase, new_order, options};
+use crate::support::{TestDatabase, new_order, options, payment_of, waiting_events};
+use svc_service::app::App;
+use svc_service::config::Config;
 use svc_service::domain::Environment;
 use svc_service::store::{Database, Options, Store};
+use svc_service::webhook::Dispatcher;
+use svc_service::{audit, credentials, orders};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn production_refuses_a_server_that_can_lose_commits() {
@@ -22,6 +26,48 @@ async fn nodes_that_start_together_find_one_migrated_database() {
     created(&a, new_order(1, "order_1")).await;
     created(&b, new_order(1, "order_2")).await;
     created(&c, new_order(1, "order_3")).await;
+}
+
+/// As docs/operate.md says.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_that_cannot_change_the_history_serves() {
+    let database = TestDatabase::postgres().await;
+    let TestDatabase::Postgres { name, .. } = &database else { unreachable!() };
+    drop(database.store().await);
+    let role = format!("{name}_node");
+    database
+        .sql(&format!(
+            "create role {role} login connection limit 80;
+             grant create, usage on schema public to {role};
+             grant select, insert, update, delete on all tables in schema public to {role};
+             grant usage on all sequences in schema public to {role};
+             revoke update, delete on audit, audit_seals from {role}"
+        ))
+        .await;
+    let url = database.url().replace("//svc@", &format!("//{role}@"));
+    let mut config = Config::sandbox(([127, 0, 0, 1], 0).into());
+    config.private_webhook_targets = true;
+    let app = App::open(config, &Database::parse(&url).unwrap()).await.unwrap();
+    credentials::create_partner(&app, "Loja").await.unwrap();
+    let order = created(&app.store, new_order(1, "order_1")).await;
+    orders::settle(&app, payment_of(&order), "req-pay").await.unwrap();
+    Dispatcher::new(app.clone()).unwrap().drain().await.unwrap();
+    assert_eq!(waiting_events(&app.store).await, 1, "nobody listens, and it is tried again");
+    audit::seal_up_to(&app, app.store.last_audit_id().await.unwrap()).await.unwrap();
+    assert!(database.count("audit_seals").await > 0);
+    let (node, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    for change in [
+        "update audit set actor = 'nobody'",
+        "delete from audit",
+        "delete from audit_seals",
+        "alter table audit add column x text",
+        "drop table audit",
+    ] {
+        assert!(node.batch_execute(change).await.is_err(), "{change}");
+    }
+    drop((app, node));
+    database.sql(&format!("drop owned by {role}; drop role {role}")).await;
 }
 
 /// Whoever waits for a table keeps all others waiting who come after.

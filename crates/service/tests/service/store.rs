@@ -232,6 +232,41 @@ async fn one_bad_member_never_fails_its_batch(database: TestDatabase) {
     assert!(outcomes.into_iter().all(|outcome| outcome.unwrap() == Committed::Done));
 }
 
+/// A node that stands still in the middle of a transaction holds its rows until the server frees them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_somebody_holds_costs_only_who_wants_it() {
+    const ORDERS: usize = 40;
+    let database = TestDatabase::postgres().await;
+    let store = Arc::new(database.store().await);
+    let mut orders = Vec::new();
+    for number in 0..ORDERS {
+        orders.push(created(&store, new_order(1, &format!("order_{number}"))).await);
+    }
+    let held = &orders[ORDERS / 2];
+    let holder = database.connection().await;
+    let hold = format!(
+        "begin; select 1 from orders where reference_number = '{}' for update",
+        held.reference_number.as_str()
+    );
+    holder.batch_execute(&hold).await.unwrap();
+    let calls: Vec<_> = orders
+        .iter()
+        .map(|order| {
+            let (store, change) = (Arc::clone(&store), confirm(order));
+            tokio::spawn(async move { store.commit(change).await })
+        })
+        .collect();
+    for (order, call) in orders.iter().zip(calls) {
+        let outcome = call.await.unwrap();
+        match order.reference_number == held.reference_number {
+            true => assert!(matches!(outcome, Err(StoreError::Unavailable(_))), "{outcome:?}"),
+            false => assert_eq!(outcome.unwrap(), Committed::Done),
+        }
+    }
+    holder.batch_execute("rollback").await.unwrap();
+    assert_eq!(store.commit(confirm(held)).await.unwrap(), Committed::Done);
+}
+
 /// A confirmation of an order that its maker still takes for pending.
 fn confirm_settled(order: &Order) -> Change {
     confirm(&Order { status: Status::Pending, ..order.clone() })

@@ -15,6 +15,8 @@ use crate::store::{QUEUE_MAX, Result, StoreError, has_waited_too_long, waited_to
 
 /// Tries of one batch when the database says "again, please".
 const TRIES_MAX: u32 = 5;
+/// Members of one batch that are waited for, when others hold their rows.
+const LOCKED_OUT_MAX: u32 = 2;
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// A little longer than the server gives a statement: a network that swallows answers, or a standby
 /// that a commit waits for, must not hold a worker.
@@ -110,11 +112,18 @@ async fn answer_all<B: Batch>(
                 let _ = reply.send(Ok(answer));
             }
         }
-        // Statements are written not to fail on data. Should one do so, only its own caller pays.
-        Err(fault) if fault.is_about_data() && items.len() > 1 => {
+        // Statements are written not to fail on data, and locks are short. Should one do so, or somebody hold a row
+        // all the same, only its own caller pays.
+        Err(fault) if (fault.is_about_data() || fault.is_about_a_lock()) && items.len() > 1 => {
+            let mut locked_out = 0;
             for (item, reply) in items.iter().zip(replies) {
+                if locked_out == LOCKED_OUT_MAX || has_waited_too_long(asked_at) {
+                    let _ = reply.send(Err(waited_too_long()));
+                    continue;
+                }
                 let item = std::slice::from_ref(item);
                 let alone = run_until_told::<B>(pool, held, asked_at, item).await;
+                locked_out += u32::from(alone.as_ref().is_err_and(Fault::is_about_a_lock));
                 let answer = alone.map(|mut answers| answers.remove(0)).map_err(StoreError::from);
                 let _ = reply.send(answer);
             }
@@ -200,6 +209,11 @@ impl Fault {
             Self::Raced => true,
             Self::Pool(_) | Self::Store(_) => false,
         }
+    }
+
+    /// Somebody holds a row and does not let go: a node that stands still in the middle of a transaction, say.
+    fn is_about_a_lock(&self) -> bool {
+        matches!(self, Self::Sql(fault) if fault.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
     }
 
     /// Classes 22, 23 and 54: a value, a constraint or a size, not the state of the server.

@@ -14,7 +14,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{STATEMENT_TIMEOUT_MS, reason};
+use super::{LOCK_TIMEOUT_MS, STATEMENT_TIMEOUT_MS, reason};
 use crate::store::{Result, StoreError};
 use crate::tls;
 
@@ -71,7 +71,7 @@ pub(super) fn pool(url: &str) -> Result<Pool> {
         })?;
     let given = config.get_options().unwrap_or_default().to_owned();
     config.options(format!(
-        "{given} -c statement_timeout={STATEMENT_TIMEOUT_MS} {SEES_COMMITTED} {BY_INDEX} {GIVEN_BACK}"
+        "{given} -c statement_timeout={STATEMENT_TIMEOUT_MS} -c lock_timeout={LOCK_TIMEOUT_MS} {SEES_COMMITTED} {BY_INDEX} {GIVEN_BACK}"
     ));
     let tls =
         tls::client(tls::trust_store()).map_err(|fault| StoreError::Refused(fault.to_string()))?;

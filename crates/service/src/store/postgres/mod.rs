@@ -38,6 +38,8 @@ const READERS: usize = 2;
 /// Nobody waits for these.
 const DEADLINE_WRITERS: usize = 1;
 const STATEMENT_TIMEOUT_MS: u32 = 3_000;
+/// Less than that: who is waited for is told from what is slow.
+const LOCK_TIMEOUT_MS: u32 = 2_000;
 /// The server's own time, by which leases run: the clocks of two nodes differ, and a sandbox moves its own.
 pub(super) const REAL_NOW_MS: &str = "(extract(epoch from clock_timestamp()) * 1000)::bigint";
 /// A step that waits for a table, of which a copy is being made perhaps, holds up everybody else who wants to read it.
@@ -201,7 +203,7 @@ async fn change(db: &impl GenericClient, sql: &str, given: &[&Param<'_>]) -> Tol
 async fn migrate(client: &mut Client, create: bool) -> Result<()> {
     client
         .batch_execute(&format!(
-            "set statement_timeout = 0; select pg_advisory_lock({MIGRATION_LOCK});
+            "set statement_timeout = 0; set lock_timeout = 0; select pg_advisory_lock({MIGRATION_LOCK});
              set lock_timeout = {MIGRATION_LOCK_TIMEOUT_MS}"
         ))
         .await
@@ -217,7 +219,7 @@ async fn migrate(client: &mut Client, create: bool) -> Result<()> {
     };
     client
         .batch_execute(&format!(
-            "select pg_advisory_unlock({MIGRATION_LOCK}); set lock_timeout = 0;
+            "select pg_advisory_unlock({MIGRATION_LOCK}); set lock_timeout = {LOCK_TIMEOUT_MS};
              set statement_timeout = {STATEMENT_TIMEOUT_MS}"
         ))
         .await
