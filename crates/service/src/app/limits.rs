@@ -33,6 +33,13 @@ const PLAYGROUND_ORDERS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).expect("not
 const PUSHES_AT_ONCE: NonZeroU32 = NonZeroU32::new(10).expect("not zero");
 const PUSH_PERIOD: Duration = Duration::from_mins(3);
 
+/// Windows of one order, each of which is a row for a month. A payer opens a handful.
+const WINDOWS_AT_ONCE: NonZeroU32 = NonZeroU32::new(30).expect("not zero");
+const WINDOW_PERIOD: Duration = Duration::from_mins(1);
+
+/// Whole pages of one order at once; then as many as looks.
+const PAGES_AT_ONCE: NonZeroU32 = NonZeroU32::new(60).expect("not zero");
+
 type Buckets<K> = RateLimiter<K, DashMapStateStore<K>, DefaultClock>;
 
 pub struct RateLimits {
@@ -45,6 +52,7 @@ pub struct RateLimits {
     event_pages: Buckets<PartnerId>,
     checkout_misses: Buckets<IpAddr>,
     checkout_polls: Buckets<u64>,
+    checkout_pages: Buckets<u64>,
     checkout_windows: Buckets<u64>,
     sign_ins: Buckets<u64>,
     sign_in_addresses: Buckets<IpAddr>,
@@ -77,9 +85,13 @@ impl RateLimits {
             checkout_polls: buckets(Quota::per_second(at_least_one(
                 limits.checkout_polls_per_second,
             ))),
-            checkout_windows: buckets(Quota::per_second(at_least_one(
-                limits.checkout_polls_per_second,
-            ))),
+            checkout_pages: buckets(
+                Quota::per_second(at_least_one(limits.checkout_polls_per_second))
+                    .allow_burst(PAGES_AT_ONCE),
+            ),
+            checkout_windows: buckets(
+                Quota::with_period(WINDOW_PERIOD).expect("not zero").allow_burst(WINDOWS_AT_ONCE),
+            ),
             sign_ins: buckets(Quota::per_minute(SIGN_INS_PER_MINUTE)),
             sign_in_addresses: buckets(Quota::per_minute(SIGN_INS_OF_ADDRESS_PER_MINUTE)),
             codes: buckets(
@@ -155,7 +167,12 @@ impl RateLimits {
         self.spend(&self.checkout_polls, &self.hasher.hash_one(order))
     }
 
-    /// Another window of an order, which is a row: as many as looks, beside them.
+    /// A whole page of an order.
+    pub fn checkout_page(&self, order: &ReferenceNumber) -> Result<(), Limited> {
+        self.spend(&self.checkout_pages, &self.hasher.hash_one(order))
+    }
+
+    /// Another window of an order, which is a row.
     pub fn checkout_window(&self, order: &ReferenceNumber) -> Result<(), Limited> {
         self.spend(&self.checkout_windows, &self.hasher.hash_one(order))
     }
@@ -169,6 +186,7 @@ impl RateLimits {
         self.event_pages.retain_recent();
         self.checkout_misses.retain_recent();
         self.checkout_polls.retain_recent();
+        self.checkout_pages.retain_recent();
         self.checkout_windows.retain_recent();
         self.sign_ins.retain_recent();
         self.sign_in_addresses.retain_recent();

@@ -9,6 +9,7 @@ mod metrics;
 mod news;
 mod outbox_bell;
 mod random;
+mod ready;
 mod request_log;
 mod signers;
 mod tokens;
@@ -26,6 +27,7 @@ pub use metrics::{Metrics, PARTNER_ROUTES, ROUTES};
 pub use news::News;
 pub use outbox_bell::OutboxBell;
 pub use random::Random;
+pub use ready::Ready;
 pub use request_log::{RequestLog, Trace};
 pub use signers::Signers;
 pub use tokens::{Token, TokenCache};
@@ -66,6 +68,7 @@ pub struct Tools {
     pub metrics: Metrics,
     pub request_log: RequestLog,
     pub news: News,
+    pub ready: Ready,
 }
 
 impl Deref for App {
@@ -140,6 +143,7 @@ impl App {
             metrics,
             request_log: RequestLog::default(),
             news: News::default(),
+            ready: Ready::default(),
         })))
     }
 }

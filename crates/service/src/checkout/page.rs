@@ -12,6 +12,9 @@ use crate::app::App;
 use crate::http::ApiError;
 
 pub(super) async fn page(State(app): State<App>, visit: Visit) -> Response {
+    if let Err(limited) = app.limits.checkout_page(&visit.dossier.order.reference_number) {
+        return notice::too_many(&visit.asker(), limited);
+    }
     match presence::seen(&app, &visit, false).await {
         Ok(()) => render(&app, &visit, StatusCode::OK, &Typed::default()),
         Err(ApiError::RateLimited(limited)) => notice::too_many(&visit.asker(), limited),

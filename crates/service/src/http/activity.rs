@@ -1,13 +1,15 @@
 //! What a connection is used for, and when it is used no more.
 
+use std::collections::BTreeMap;
 use std::io::IoSlice;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
+use hyper::Version;
 use hyper::body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -16,10 +18,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 const IDLE_PERIOD: Duration = Duration::from_millis(7_500);
 /// Less than this in a period is not reading: what the protocol itself says is a few bytes.
 const READ_BYTES_MIN: u64 = 1_024;
-/// An answer larger than this costs memory while nobody reads it. It is handed out in parts of this size: what
-/// the protocol has taken over is not ours to count.
+/// An answer larger than this costs memory while nobody reads it; over HTTP/2 many small ones do, too.
 const LARGE_BYTES: usize = 16 * 1024;
-/// Periods without a byte after which nobody waits for the reader of a large answer: half a minute and more,
+/// An answer is handed out in parts: what the protocol has taken over is not ours to count.
+const PART_BYTES: usize = 2 * 1024;
+/// Periods without a part after which nobody waits for the reader of an answer: half a minute and more,
 /// because a system wakes who writes only when much of its buffer is free.
 pub(super) const UNREAD_PERIODS_MAX: u32 = 6;
 
@@ -33,20 +36,32 @@ pub(super) struct Activity {
     ended: AtomicU64,
     /// Bytes the peer has taken from us.
     written: AtomicU64,
-    /// Answers, large ones and such as go on for long, whose body has not ended.
-    sending: AtomicU64,
-    /// Parts of them that were sent.
-    parts: AtomicU64,
+    answers: Mutex<Answers>,
+}
+
+/// Answers whose body has not ended and that are watched.
+#[derive(Default)]
+struct Answers {
+    next: u64,
+    on_their_way: BTreeMap<u64, Progress>,
+}
+
+/// How far an answer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Progress {
+    /// Parts of it that were handed out.
+    parts: u64,
+    /// No other is on its way with it: what its peer reads is of this one.
+    alone: bool,
 }
 
 /// The counters at one moment.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Reading {
     begun: u64,
     ended: u64,
     written: u64,
-    sending: u64,
-    parts: u64,
+    answers: BTreeMap<u64, Progress>,
 }
 
 impl Activity {
@@ -56,18 +71,21 @@ impl Activity {
             begun: of(&self.begun),
             ended: of(&self.ended),
             written: of(&self.written),
-            sending: of(&self.sending),
-            parts: of(&self.parts),
+            answers: self.answers().on_their_way.clone(),
         }
+    }
+
+    fn answers(&self) -> MutexGuard<'_, Answers> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Reading {
-    fn reads(self, before: Self) -> bool {
-        self.written >= before.written + READ_BYTES_MIN || self.parts != before.parts
+    fn reads(&self, before: &Self) -> bool {
+        self.written >= before.written + READ_BYTES_MIN
     }
 
-    fn asks(self, before: Self) -> bool {
+    fn asks(&self, before: &Self) -> bool {
         self.begun != before.begun || self.ended != self.begun
     }
 }
@@ -76,19 +94,26 @@ impl Reading {
 #[derive(Default)]
 struct Watch {
     before: Reading,
-    /// Periods in which nothing was read.
-    unread: u32,
+    /// Of each answer on its way, for how many periods nothing of it was taken.
+    unread: BTreeMap<u64, u32>,
 }
 
 impl Watch {
-    /// Nothing was asked in this period and nothing read, or a large answer waits that nobody reads: new
-    /// requests on the same connection are no excuse for that.
+    /// Nothing was asked in this period and nothing read, or an answer waits that nobody reads: what is asked and
+    /// read beside it on the same connection is no excuse for that.
     fn is_over(&mut self, now: Reading) -> bool {
         let before = std::mem::replace(&mut self.before, now);
-        self.unread = if now.reads(before) { 0 } else { self.unread + 1 };
-        match now.sending {
-            0 => self.unread > 0 && !now.asks(before),
-            _ => self.unread >= UNREAD_PERIODS_MAX,
+        let now = &self.before;
+        let reads = now.reads(&before);
+        let unread = |(id, progress): (&u64, &Progress)| {
+            let goes_on = before.answers.get(id) != Some(progress) || (progress.alone && reads);
+            let periods = self.unread.get(id).map_or(0, |periods| *periods);
+            (*id, if goes_on { 0 } else { periods + 1 })
+        };
+        self.unread = now.answers.iter().map(unread).collect();
+        match self.unread.values().max() {
+            None => !reads && !now.asks(&before),
+            Some(longest) => *longest >= UNREAD_PERIODS_MAX,
         }
     }
 }
@@ -97,16 +122,19 @@ impl Watch {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Streaming;
 
-/// Small answers are not worth a look.
+/// Small answers are not worth a look, unless many may wait on one connection.
 pub(super) fn watched(
     activity: &Arc<Activity>,
+    version: Version,
     answer: hyper::Response<Body>,
 ) -> hyper::Response<Body> {
-    let is_large = answer.body().size_hint().lower() > LARGE_BYTES as u64;
-    if !is_large && answer.extensions().get::<Streaming>().is_none() {
+    let alone = version != Version::HTTP_2;
+    let bytes = answer.body().size_hint().lower();
+    let is_small = bytes <= LARGE_BYTES as u64 && (alone || answer.body().is_end_stream());
+    if is_small && answer.extensions().get::<Streaming>().is_none() {
         return answer;
     }
-    let sending = Sending::begin(activity);
+    let sending = Sending::begin(activity, alone);
     answer.map(|body| Body::new(Parted { body, rest: Bytes::new(), sending }))
 }
 
@@ -134,9 +162,10 @@ impl HttpBody for Parted {
                 ended => return Poll::Ready(ended),
             }
         }
-        self.sending.0.parts.fetch_add(1, Ordering::Relaxed);
-        let size = self.rest.len().min(LARGE_BYTES);
-        let part = self.rest.split_to(size);
+        self.sending.hands_out();
+        let size = self.rest.len().min(PART_BYTES);
+        // A copy: a part that waits in the protocol must not keep the whole answer.
+        let part = Bytes::copy_from_slice(&self.rest.split_to(size));
         Poll::Ready(Some(Ok(Frame::data(part))))
     }
 
@@ -154,18 +183,31 @@ impl HttpBody for Parted {
     }
 }
 
-struct Sending(Arc<Activity>);
+/// An answer on its way, until this is dropped.
+struct Sending {
+    activity: Arc<Activity>,
+    id: u64,
+}
 
 impl Sending {
-    fn begin(activity: &Arc<Activity>) -> Self {
-        activity.sending.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(activity))
+    fn begin(activity: &Arc<Activity>, alone: bool) -> Self {
+        let mut answers = activity.answers();
+        answers.next += 1;
+        let id = answers.next;
+        answers.on_their_way.insert(id, Progress { parts: 0, alone });
+        Self { activity: Arc::clone(activity), id }
+    }
+
+    fn hands_out(&self) {
+        if let Some(progress) = self.activity.answers().on_their_way.get_mut(&self.id) {
+            progress.parts += 1;
+        }
     }
 }
 
 impl Drop for Sending {
     fn drop(&mut self) {
-        self.0.sending.fetch_sub(1, Ordering::Relaxed);
+        self.activity.answers().on_their_way.remove(&self.id);
     }
 }
 
@@ -280,12 +322,18 @@ mod tests {
 
     use super::*;
 
-    const BEFORE: Reading = Reading { begun: 3, ended: 3, written: 5_000, sending: 0, parts: 0 };
+    const BEFORE: Reading =
+        Reading { begun: 3, ended: 3, written: 5_000, answers: BTreeMap::new() };
 
     /// Whether it is over after as many periods like this.
-    fn over_after(periods: u32, before: Reading, now: Reading) -> bool {
-        let mut watch = Watch { before, unread: 0 };
-        (0..periods).map(|_| watch.is_over(now)).last() == Some(true)
+    fn over_after(periods: u32, before: &Reading, now: &Reading) -> bool {
+        let mut watch = Watch { before: before.clone(), unread: BTreeMap::new() };
+        (0..periods).map(|_| watch.is_over(now.clone())).last() == Some(true)
+    }
+
+    /// These answers are on their way, alone or not, and so many parts of each were handed out.
+    fn sending<const N: usize>(alone: bool, parts: [u64; N]) -> BTreeMap<u64, Progress> {
+        (1..).zip(parts.map(|parts| Progress { parts, alone })).collect()
     }
 
     #[test]
@@ -297,40 +345,67 @@ mod tests {
             ("is being answered", Reading { begun: 4, ended: 3, ..BEFORE }, false),
             ("reads slowly", Reading { written: 10_000, ..BEFORE }, false),
         ] {
-            assert_eq!(over_after(1, BEFORE, now), over, "{name}");
+            assert_eq!(over_after(1, &BEFORE, &now), over, "{name}");
         }
     }
 
     #[test]
-    fn who_does_not_read_a_large_answer_is_given_less_than_a_minute() {
-        let before = Reading { sending: 1, ..BEFORE };
-        for (name, now) in [
-            ("does not read", before),
-            ("asks and does not read", Reading { begun: 9, ended: 9, ..before }),
-        ] {
-            assert!(!over_after(UNREAD_PERIODS_MAX - 1, before, now), "{name}");
-            assert!(over_after(UNREAD_PERIODS_MAX, before, now), "{name}");
+    fn who_does_not_read_an_answer_is_given_less_than_a_minute() {
+        for alone in [true, false] {
+            let before = Reading { answers: sending(alone, [0]), ..BEFORE };
+            for (name, now) in [
+                ("does not read", before.clone()),
+                ("asks and does not read", Reading { begun: 9, ended: 9, ..before.clone() }),
+            ] {
+                assert!(!over_after(UNREAD_PERIODS_MAX - 1, &before, &now), "{name}");
+                assert!(over_after(UNREAD_PERIODS_MAX, &before, &now), "{name}");
+            }
+            let unread = [(1, UNREAD_PERIODS_MAX - 1)].into();
+            let mut watch = Watch { before, unread };
+            let later = Reading { answers: sending(alone, [1]), ..BEFORE };
+            assert!(!watch.is_over(later.clone()), "it was told something");
+            assert!(!watch.is_over(later), "and has as long as before");
         }
-        let mut watch = Watch { before, unread: UNREAD_PERIODS_MAX - 1 };
-        assert!(!watch.is_over(Reading { parts: 1, ..before }), "it was told something");
-        assert!(!watch.is_over(Reading { parts: 1, ..before }), "and has as long as before");
+    }
+
+    #[test]
+    fn what_is_read_beside_it_is_no_excuse_for_an_answer_that_is_not() {
+        // Of two answers at once one is taken, part by part; the other is not.
+        let period = |period: u32| Reading {
+            written: 100_000 * u64::from(period),
+            answers: sending(false, [0, u64::from(period)]),
+            ..BEFORE
+        };
+        let mut watch = Watch { before: period(0), unread: BTreeMap::new() };
+        let over = (1..=UNREAD_PERIODS_MAX).map(|number| watch.is_over(period(number)));
+        assert_eq!(over.filter(|over| *over).count(), 1, "when its time is up, and not before");
+        // Alone, whoever reads a little now and then reads it.
+        let slow = |period: u32| Reading {
+            written: 2_000 * u64::from(period),
+            answers: sending(true, [1]),
+            ..BEFORE
+        };
+        let mut watch = Watch { before: slow(0), unread: BTreeMap::new() };
+        assert!((1..=20).all(|number| !watch.is_over(slow(number))));
     }
 
     #[tokio::test]
     async fn a_large_answer_is_whole_and_counted_until_its_last_part() {
         let activity = Arc::new(Activity::default());
         let bytes: Vec<u8> = (0..100_000_u32).map(|number| number as u8).collect();
-        let answer = watched(&activity, hyper::Response::new(Body::from(bytes.clone())));
+        let answer = hyper::Response::new(Body::from(bytes.clone()));
+        let answer = watched(&activity, Version::HTTP_11, answer);
         assert_eq!(answer.body().size_hint().exact(), Some(100_000));
         let mut body = answer.into_body();
-        let mut read = Vec::new();
+        let (mut read, mut parts) = (Vec::new(), 0);
         while let Some(frame) = body.frame().await {
-            assert_eq!(activity.read().sending, 1);
+            assert_eq!(activity.read().answers.len(), 1);
+            parts += 1;
             read.extend_from_slice(frame.unwrap().data_ref().unwrap());
             assert_eq!(body.size_hint().exact(), Some(100_000 - read.len() as u64));
         }
         drop(body);
-        assert_eq!((read == bytes, activity.read().sending), (true, 0));
-        assert_eq!(activity.read().parts, 7);
+        assert_eq!((read == bytes, activity.read().answers.len()), (true, 0));
+        assert_eq!(parts, bytes.len().div_ceil(PART_BYTES));
     }
 }

@@ -122,10 +122,8 @@ pub(crate) async fn answer(
     }
     let took = watch.elapsed();
     app.metrics.request(route, status, took);
-    if route < PARTNER_ROUTES
-        && (trace.is_some() || (status >= 400 && app.request_log.takes_refusal()))
-    {
-        let traced = trace.map(|trace| trace.read()).unwrap_or_default();
+    if let Some(trace) = trace {
+        let traced = trace.read();
         app.request_log.note(LoggedRequest {
             request_id: request_id.clone(),
             at: app.clock.now(),

@@ -36,13 +36,13 @@ pub(super) async fn serve<S, P, A>(
     let activity = Arc::new(Activity::default());
     let service = service_fn({
         let activity = Arc::clone(&activity);
-        move |request| {
+        move |request: Request<Incoming>| {
             let (answer, activity) = (answer.clone(), Arc::clone(&activity));
             async move {
-                let busy = Busy::begin(&activity);
+                let (busy, version) = (Busy::begin(&activity), request.version());
                 let answered = answer(request).await;
                 drop(busy);
-                Ok::<_, Infallible>(watched(&activity, answered))
+                Ok::<_, Infallible>(watched(&activity, version, answered))
             }
         }
     });

@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::http::{ApiError, Exchange};
 use crate::store::Scope;
 
-const PING_TIMEOUT: Duration = Duration::from_secs(2);
+const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Alive: the process answers. Restart it when it does not.
 pub(super) async fn livez() -> &'static str {
@@ -20,9 +20,9 @@ pub(super) async fn livez() -> &'static str {
 
 /// Ready: the database commits. Send no traffic when it does not.
 pub(super) async fn readyz(State(app): State<App>) -> impl IntoResponse {
-    match tokio::time::timeout(PING_TIMEOUT, app.store.ping()).await {
-        Ok(Ok(())) => (StatusCode::OK, "ready\n"),
-        Ok(Err(_)) | Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "the database does not answer\n"),
+    match app.ready.is(&app.store, &app.clock).await {
+        true => (StatusCode::OK, "ready\n"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "the database does not answer\n"),
     }
 }
 
@@ -36,7 +36,7 @@ pub(super) async fn metrics(
     }
     // A database that is down or busy must not take the other figures with it.
     let looking = app.store.attention(&Scope::Everything);
-    if let Ok(Ok(attention)) = tokio::time::timeout(PING_TIMEOUT, looking).await {
+    if let Ok(Ok(attention)) = tokio::time::timeout(LOOK_TIMEOUT, looking).await {
         app.metrics.attention(&attention, app.clock.now());
     }
     app.metrics.clock_leap.set(app.clock.leap().as_secs_f64());

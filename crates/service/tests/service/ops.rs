@@ -1,13 +1,17 @@
 //! Health, metrics, the API's description and its page.
 
 use hyper::{Method, StatusCode};
-use svc_service::domain::{About, AttemptId, Centimos, Notice, Word};
+use jiff::SignedDuration;
+use svc_service::domain::{About, AttemptId, Centimos, Notice, ReferenceNumber, Word};
 use svc_service::orders;
 
-use crate::support::{TestDatabase, TestService, on_both_engines, patiently};
+use crate::support::{
+    Receiver, TestDatabase, TestService, figure, on_both_engines, patiently, payment_of,
+};
 
 on_both_engines! {
     health_and_metrics_tell_what_happened,
+    what_waits_for_a_merchant_stands_in_the_figures,
     a_clock_that_is_not_the_databases_is_told,
     the_description_lists_every_call_and_the_page_shows_it,
     the_page_needs_no_script_and_no_network,
@@ -33,6 +37,23 @@ async fn a_database_that_cannot_be_written_is_not_ready() {
     assert_eq!(service.get("/readyz").await.status, StatusCode::OK);
 }
 
+/// Anybody may ask; what that takes would be missing where money is.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_who_ask_whether_it_is_ready_are_one_question() {
+    const ASKED: usize = 300;
+    let service = TestService::start(TestDatabase::sqlite()).await;
+    let written = async || {
+        let figures = service.get("/metrics").await.text;
+        figure::<u64>(&figures, "svc_store_batch_size_sum")
+    };
+    let before = written().await;
+    for _ in 0..ASKED {
+        assert_eq!(service.get("/readyz").await.status, StatusCode::OK);
+    }
+    let questions = written().await - before;
+    assert!(questions < ASKED as u64 / 2, "{questions} writes for {ASKED} questions");
+}
+
 async fn a_year_of_https_is_asked_for_in_production_only(database: TestDatabase) {
     const NAME: &str = "strict-transport-security";
     let sandbox = TestService::start(TestDatabase::sqlite()).await;
@@ -40,6 +61,28 @@ async fn a_year_of_https_is_asked_for_in_production_only(database: TestDatabase)
     let production = TestService::start_production(database, "127.0.0.0/8").await;
     let told = production.get("/docs").await;
     assert_eq!(told.header(NAME), Some("max-age=31536000; includeSubDomains"));
+}
+
+async fn what_waits_for_a_merchant_stands_in_the_figures(database: TestDatabase) {
+    const AWAY_S: i64 = 90;
+    let receiver = Receiver::answering(500).await;
+    let service = TestService::start(database).await;
+    let token = service.token(&service.partner).await;
+    let created = service.create(&token, &service.order_to("order_1", &receiver.url())).await;
+    let created = created.json();
+    let reference = created["data"]["referenceNumber"].as_str().unwrap();
+    let reference = ReferenceNumber::parse(reference).unwrap();
+    let order = service.app.store.order_by_reference(&reference).await.unwrap().unwrap();
+    orders::settle(&service.app, payment_of(&order), "").await.unwrap();
+    receiver.wait_for(1).await;
+    service.app.clock.advance(SignedDuration::from_secs(AWAY_S));
+    let figures = service.get("/metrics").await.text;
+    assert_eq!(figure::<u32>(&figures, "svc_outbox_depth"), 1);
+    let age: f64 = figure(&figures, "svc_outbox_oldest_age_seconds");
+    assert!(age >= AWAY_S as f64, "{age}");
+    assert_eq!(figure::<u32>(&figures, "svc_webhook_first_attempt_lag_seconds_count"), 1);
+    let lag: f64 = figure(&figures, "svc_webhook_first_attempt_lag_seconds_sum");
+    assert!((0.0..AWAY_S as f64).contains(&lag), "{lag}");
 }
 
 async fn health_and_metrics_tell_what_happened(database: TestDatabase) {

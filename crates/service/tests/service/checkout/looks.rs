@@ -205,6 +205,15 @@ async fn windows_of_an_order_are_not_made_up_without_end(database: TestDatabase)
     assert!(limited.header("retry-after").is_some());
     assert_eq!(checkout.service.count("checkout_visits").await, opened, "a row for each");
     assert_eq!(checkout.page("&nonce=window0").await.status, StatusCode::OK, "this one is known");
+    // And whoever only looks, again and again, is told to wait, too.
+    let mut looked = checkout.page("").await;
+    for _ in 0..1_000 {
+        if looked.status != StatusCode::OK {
+            break;
+        }
+        looked = checkout.page("").await;
+    }
+    assert_eq!(looked.status, StatusCode::TOO_MANY_REQUESTS);
 }
 
 async fn every_answer_says_what_browsers_may_do_with_it(database: TestDatabase) {
