@@ -10,6 +10,8 @@ pub const DELIVERIES_MIN: u32 = 110;
 /// Seconds before attempt 1, 2, 3 …; afterwards every `TAIL`.
 const STEPS_S: [u64; 8] = [0, 5, 30, 120, 600, 1_800, 3_600, 10_800];
 const TAIL: Duration = Duration::from_secs(8 * 3600);
+/// Where the schedule goes on for a page that is gone for good: at an hour.
+const STEP_OF_GONE: u32 = 6;
 /// Spread of each delay, so that merchants are not called back in step.
 const JITTER: f64 = 0.2;
 
@@ -20,17 +22,21 @@ pub enum Retry {
     Exhausted,
 }
 
-/// The wait before the next attempt, `attempts` having failed.
+/// The wait before the next attempt, `attempts` having failed, the last for this reason.
 ///
 /// `dice` in 0..1 chooses within the jitter; `retry_after` is what the merchant asked for, honoured
 /// between the schedule's own delay and twice that, and never beyond the tail.
 pub fn next_retry(
+    failure: Failure,
     attempts: u32,
     since_due: Duration,
     retry_after: Option<Duration>,
     dice: f64,
 ) -> Retry {
-    let base = base_delay(attempts);
+    let base = match failure {
+        Failure::Gone => base_delay(attempts.max(STEP_OF_GONE)),
+        _ => base_delay(attempts),
+    };
     let spread = base.mul_f64(1.0 - JITTER + 2.0 * JITTER * dice.clamp(0.0, 1.0));
     let delay = match retry_after {
         Some(asked) => asked.clamp(base, (base * 2).min(TAIL).max(base)).max(spread),
@@ -63,13 +69,16 @@ pub enum Failure {
     Broken,
     /// An answer, but not a 2xx.
     Status,
+    /// 410: somebody has taken the page away and says so.
+    Gone,
     /// We could not sign: nothing was sent.
     Unsigned,
 }
 
 impl Failure {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Status,
+        Self::Gone,
         Self::Timeout,
         Self::Connect,
         Self::Tls,
@@ -88,6 +97,7 @@ impl Failure {
             Self::Timeout => "timeout",
             Self::Broken => "broken",
             Self::Status => "status",
+            Self::Gone => "gone",
             Self::Unsigned => "unsigned",
         }
     }
@@ -100,12 +110,16 @@ mod tests {
 
     const MIDDLE: f64 = 0.5;
 
+    fn refused(attempts: u32, since: Duration, asked: Option<Duration>, dice: f64) -> Retry {
+        next_retry(Failure::Status, attempts, since, asked, dice)
+    }
+
     #[test]
     fn the_schedule_is_the_documented_one() {
         let expected_s = [0, 5, 30, 120, 600, 1_800, 3_600, 10_800, 28_800, 28_800];
         for (attempts, seconds) in (0u32..).zip(expected_s) {
             assert_eq!(
-                next_retry(attempts, Duration::ZERO, None, MIDDLE),
+                refused(attempts, Duration::ZERO, None, MIDDLE),
                 Retry::After(Duration::from_secs(seconds)),
                 "after {attempts} attempts"
             );
@@ -113,9 +127,17 @@ mod tests {
     }
 
     #[test]
+    fn a_page_that_is_gone_is_asked_for_every_hour_at_most() {
+        let waits = |attempts| next_retry(Failure::Gone, attempts, Duration::ZERO, None, MIDDLE);
+        for (attempts, seconds) in [(1, 3_600), (6, 3_600), (7, 10_800), (8, 28_800)] {
+            assert_eq!(waits(attempts), Retry::After(Duration::from_secs(seconds)), "{attempts}");
+        }
+    }
+
+    #[test]
     fn thirty_five_days_hold_at_least_110_attempts() {
         let (mut attempts, mut elapsed) = (0, Duration::ZERO);
-        while let Retry::After(delay) = next_retry(attempts, elapsed, None, MIDDLE) {
+        while let Retry::After(delay) = refused(attempts, elapsed, None, MIDDLE) {
             elapsed += delay;
             attempts += 1;
         }
@@ -126,11 +148,11 @@ mod tests {
     #[test]
     fn retry_after_is_honoured_between_once_and_twice_the_delay() {
         let asked =
-            |seconds| next_retry(3, Duration::ZERO, Some(Duration::from_secs(seconds)), MIDDLE);
+            |seconds| refused(3, Duration::ZERO, Some(Duration::from_secs(seconds)), MIDDLE);
         assert_eq!(asked(1), Retry::After(Duration::from_secs(120)));
         assert_eq!(asked(200), Retry::After(Duration::from_secs(200)));
         assert_eq!(asked(100_000), Retry::After(Duration::from_secs(240)));
-        let tail = next_retry(20, Duration::ZERO, Some(Duration::from_secs(1_000_000)), MIDDLE);
+        let tail = refused(20, Duration::ZERO, Some(Duration::from_secs(1_000_000)), MIDDLE);
         assert_eq!(tail, Retry::After(TAIL));
     }
 
@@ -138,7 +160,7 @@ mod tests {
         #[test]
         fn jitter_stays_within_a_fifth(attempts in 0u32..200, dice in 0.0f64..1.0) {
             let base = base_delay(attempts).as_secs_f64();
-            match next_retry(attempts, Duration::ZERO, None, dice) {
+            match refused(attempts, Duration::ZERO, None, dice) {
                 Retry::After(delay) => {
                     prop_assert!(delay.as_secs_f64() >= base * 0.799);
                     prop_assert!(delay.as_secs_f64() <= base * 1.201);
@@ -152,7 +174,7 @@ mod tests {
             attempts in 0u32..500, since_s in 0u64..5_000_000, dice in 0.0f64..1.0
         ) {
             let since = Duration::from_secs(since_s);
-            let ended = next_retry(attempts, since, None, dice) == Retry::Exhausted;
+            let ended = refused(attempts, since, None, dice) == Retry::Exhausted;
             prop_assert_eq!(ended, since >= RETRY_HORIZON && attempts >= DELIVERIES_MIN);
         }
     }

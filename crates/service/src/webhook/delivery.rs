@@ -130,13 +130,11 @@ pub(super) async fn signatures(
 }
 
 fn decide(app: &App, outcome: &Outcome, event: &Claimed) -> Verdict {
-    if outcome.failure.is_none() {
-        return Verdict::Delivered;
-    }
+    let Some(failure) = outcome.failure else { return Verdict::Delivered };
     let now = app.clock.now();
     let waited = Duration::try_from(now.duration_since(event.queued_at)).unwrap_or_default();
     let dice = f64::from(u32::from_be_bytes(app.random.bytes())) / f64::from(u32::MAX);
-    match next_retry(event.failures + 1, waited, outcome.retry_after, dice) {
+    match next_retry(failure, event.failures + 1, waited, outcome.retry_after, dice) {
         Retry::Exhausted => Verdict::Exhausted,
         Retry::After(delay) => {
             let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);

@@ -1,6 +1,7 @@
 //! Walk C: outbox row → claim → sign → POST → decide → record. Nothing here outlives a restart,
 //! because nothing here is more than a copy of the outbox.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +15,17 @@ use super::sender::{Sender, SenderError};
 use super::unrecorded::Unrecorded;
 use crate::app::App;
 use crate::domain::{Lane, Steady};
-use crate::store::{Claimed, DeliveryAttempt, LaneDue, LeaseToken, Recorded, StoreError, Want};
+use crate::store::{
+    Claimed, DeliveryAttempt, LaneDue, LeaseToken, Recorded, StoreError, Verdict, Want,
+};
 
-/// How often the outbox is looked through for events nobody rang for: retries that fell due,
-/// events of other nodes, replays.
+/// How often the outbox is looked through for events nobody rang for: those of other nodes and of an earlier
+/// life, replays.
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
 /// Lanes looked at in one go; the next look goes on from there.
 const LOOK_LANES_MAX: usize = 1_000;
+/// Retries remembered until they are due; those of later times are found by a look.
+const RETRIES_MAX: usize = 16_384;
 /// Attempts waiting to be recorded; beyond it nothing new is claimed.
 const UNRECORDED_MAX: usize = 4_096;
 /// A record is a commit: attempts that end within this share one, unless there are many.
@@ -39,8 +44,14 @@ pub struct Dispatcher {
     /// When the first of them has waited long enough for others.
     record_by: tokio::time::Instant,
     looked_to: Option<Lane>,
-    /// The store failed; it is asked again at the next look.
+    /// The last look failed.
+    blind: bool,
+    /// Lanes in which something is tried again, and when.
+    retries: BTreeSet<(Timestamp, Lane)>,
+    /// A claim or a record failed; the store is asked again at the next look.
     store_down: Option<StoreError>,
+    /// It has failed since it last answered.
+    store_failing: bool,
 }
 
 /// Work that is over. Claims and records go one at a time, each with all that waits for it.
@@ -75,7 +86,10 @@ impl Dispatcher {
             stopping: false,
             unrecorded: Unrecorded::default(),
             looked_to: None,
+            blind: false,
+            retries: BTreeSet::new(),
             store_down: None,
+            store_failing: false,
         })
     }
 
@@ -120,6 +134,7 @@ impl Dispatcher {
     /// Delivers everything that is due at this moment of the clock.
     pub async fn drain(&mut self) -> Result<(), StoreError> {
         self.store_down = None;
+        self.tidy();
         self.hear();
         let mut after = None;
         loop {
@@ -173,19 +188,29 @@ impl Dispatcher {
         }
     }
 
+    fn tidy(&mut self) {
+        let now = self.app.clock.now();
+        self.lanes.forget_idle(now);
+        self.app.metrics.webhook_breakers_open.set(self.lanes.broken(now) as f64);
+    }
+
     /// The next stretch of lanes; at the end it begins anew.
     async fn look(&mut self) {
-        self.lanes.forget_idle(self.app.clock.now());
-        self.app.metrics.webhook_breakers_open.set(self.lanes.broken() as f64);
-        match self.app.store.lanes(self.looked_to.take(), LOOK_LANES_MAX).await {
+        self.tidy();
+        // A look reads far more than a claim: where it fails, that may still succeed.
+        self.store_down = None;
+        match self.app.store.lanes(self.looked_to.clone(), LOOK_LANES_MAX).await {
             Ok(found) => {
-                if found.len() == LOOK_LANES_MAX {
-                    self.looked_to = found.last().map(|found| found.lane.clone());
-                }
+                let is_last = found.len() < LOOK_LANES_MAX;
+                self.looked_to = found.last().filter(|_| !is_last).map(|found| found.lane.clone());
                 self.notice_due(found);
-                self.store_down = None;
+                self.blind = false;
             }
-            Err(fault) => self.store_failed(fault),
+            Err(fault) if !self.blind => {
+                tracing::warn!(%fault, "the outbox cannot be looked through: what nobody rang for waits");
+                self.blind = true;
+            }
+            Err(_) => {}
         }
     }
 
@@ -193,6 +218,15 @@ impl Dispatcher {
         let now = self.app.clock.now();
         let due = found.into_iter().filter(|found| found.due_at <= now);
         due.for_each(|found| self.lanes.notice(found.lane));
+    }
+
+    /// A look would find them too, but not at once where there are many lanes.
+    fn notice_retries(&mut self) {
+        let now = self.app.clock.now();
+        while self.retries.first().is_some_and(|(due, _)| *due <= now) {
+            let (_, lane) = self.retries.pop_first().expect("there is a first");
+            self.lanes.notice(lane);
+        }
     }
 
     /// Starts whatever can be started.
@@ -204,6 +238,7 @@ impl Dispatcher {
         if self.stopping {
             self.lanes.give_up_held();
         }
+        self.notice_retries();
         for held in self.lanes.sends(self.app.clock.now(), self.app.clock.steady()) {
             let (app, sender) = (self.app.clone(), Arc::clone(&self.sender));
             // In a box: the runtime moves a task about, and this one is large.
@@ -280,7 +315,10 @@ impl Dispatcher {
             Done::Claimed { wants, lease, asked_at, events } => {
                 self.claiming = false;
                 match events {
-                    Ok(events) => self.lanes.claimed(wants, events, &lease, asked_at),
+                    Ok(events) => {
+                        self.store_failing = false;
+                        self.lanes.claimed(wants, events, &lease, asked_at);
+                    }
                     Err(fault) => {
                         self.store_failed(fault);
                         self.lanes.not_claimed(wants);
@@ -308,6 +346,7 @@ impl Dispatcher {
             }
             Done::Recorded { attempts, outcome } => match outcome {
                 Ok(outcome) => {
+                    self.store_failing = false;
                     self.unrecorded.recorded();
                     self.recorded(attempts, &outcome);
                 }
@@ -331,17 +370,24 @@ impl Dispatcher {
     fn recorded(&mut self, attempts: Vec<(Lane, DeliveryAttempt)>, outcome: &[Recorded]) {
         for ((lane, attempt), recorded) in attempts.into_iter().zip(outcome) {
             match recorded {
-                Recorded::Done => {}
+                Recorded::Done => {
+                    if let Verdict::RetryAt(at) = attempt.verdict {
+                        self.retries.insert((at, lane));
+                    }
+                }
                 Recorded::Superseded => self.lanes.notice(lane),
                 Recorded::LeaseLost => {
                     tracing::warn!(event = attempt.event.as_str(), "a lease was lost");
                 }
             }
         }
+        while self.retries.len() > RETRIES_MAX {
+            self.retries.pop_last();
+        }
     }
 
     fn store_failed(&mut self, fault: StoreError) {
-        if self.store_down.is_none() {
+        if !std::mem::replace(&mut self.store_failing, true) {
             tracing::warn!(%fault, "webhooks wait: the outbox is not available");
         }
         self.store_down = Some(fault);

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ const TTL_MAX: Duration = Duration::from_secs(30);
 const NEGATIVE_TTL_MAX: Duration = Duration::from_secs(5);
 const NAMES_CACHED: u64 = 4_096;
 const LOOKUPS_MAX: usize = 512;
+/// Of a host. The time to connect is divided among them: with a dozen, none would have enough of it.
+const TRIED_MAX: usize = 4;
 
 /// Looks names up for the very connection that is about to be made, so that no answer can change
 /// between the check and the use.
@@ -32,6 +35,8 @@ pub(super) struct Guard {
     /// Shared: the client copies its connector for every request.
     resolver: Arc<TokioResolver>,
     private_targets: bool,
+    /// Counts the look-ups: each tries other addresses where there are many.
+    turn: Arc<AtomicUsize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +66,7 @@ impl Guard {
             given => with(given),
         };
         bound(builder.options_mut());
-        Ok(Self { resolver: Arc::new(builder.build()?), private_targets })
+        Ok(Self { resolver: Arc::new(builder.build()?), private_targets, turn: Arc::default() })
     }
 
     pub(super) async fn addresses(&self, host: &str) -> Result<Vec<SocketAddr>, GuardError> {
@@ -122,6 +127,38 @@ impl tower::Service<Name> for Guard {
 
     fn call(&mut self, host: Name) -> Self::Future {
         let guard = self.clone();
-        Box::pin(async move { Ok(guard.addresses(host.as_str()).await?.into_iter()) })
+        Box::pin(async move {
+            let addresses = guard.addresses(host.as_str()).await?;
+            let turn = guard.turn.fetch_add(1, Ordering::Relaxed);
+            Ok(some_of(addresses, turn).into_iter())
+        })
+    }
+}
+
+/// As many as are tried; the others have their turn later.
+fn some_of(mut addresses: Vec<SocketAddr>, turn: usize) -> Vec<SocketAddr> {
+    if addresses.len() > TRIED_MAX {
+        let first = turn.wrapping_mul(TRIED_MAX) % addresses.len();
+        addresses.rotate_left(first);
+        addresses.truncate(TRIED_MAX);
+    }
+    addresses
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn of_many_addresses_each_has_its_turn() {
+        let addresses = |count: u8| -> Vec<SocketAddr> {
+            (0..count).map(|last| ([203, 0, 113, last], 0).into()).collect()
+        };
+        assert_eq!(some_of(addresses(4), 7), addresses(4), "few are left as they are");
+        let tried: Vec<_> = (0..3).map(|turn| some_of(addresses(12), turn)).collect();
+        assert!(tried.iter().all(|some| some.len() == TRIED_MAX));
+        assert_eq!(tried.iter().flatten().collect::<HashSet<_>>().len(), 12);
     }
 }

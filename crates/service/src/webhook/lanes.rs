@@ -3,13 +3,13 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::breaker::Breaker;
 use super::catching_up::CatchingUp;
 use super::delivery::Sign;
 use super::sender::EXCHANGE_TIMEOUT;
-use crate::domain::{ApplicationId, EventId, Lane, Steady};
+use crate::domain::{ApplicationId, EventId, Lane, Steady, before};
 use crate::store::{Claimed, LeaseToken, Want};
 
 /// Requests under way in all: what a node has memory for.
@@ -419,8 +419,14 @@ impl Lanes {
         self.known.get(lane)?.breaker.paused_until()
     }
 
-    pub(super) fn broken(&self) -> usize {
-        self.known.values().filter(|state| state.breaker.is_broken()).count()
+    /// Those that do not answer. Whoever was sent nothing for a day has nothing left to be sent.
+    pub(super) fn broken(&self, now: Timestamp) -> usize {
+        let lately = before(now, SignedDuration::from_hours(24));
+        let is_broken = |state: &&State| match state.breaker.paused_until() {
+            Some(until) => until > lately,
+            None => state.breaker.is_broken(),
+        };
+        self.known.values().filter(is_broken).count()
     }
 
     /// Forgets lanes with nothing to do where there are many: the calm ones first, and others once their

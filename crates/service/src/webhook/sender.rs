@@ -1,7 +1,8 @@
 //! One POST to a merchant: five seconds for all of it, and no more of the answer than we keep.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::error::Error;
+use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -9,8 +10,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
-use hyper::body::{Body, Bytes, Incoming};
+use hyper::body::{Body, Bytes};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
+use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
@@ -19,6 +21,7 @@ use jiff::Timestamp;
 use rustls::InvalidMessage;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
+use super::breaker::LIMIT_MAX;
 use super::guard::{Guard, GuardError};
 use super::lanes::IN_FLIGHT_MAX;
 use crate::app::Clock;
@@ -37,6 +40,8 @@ const ANSWER_BYTES_MAX: usize = 16 * 1024;
 /// Kept of an answer, for those who look.
 const ANSWER_BYTES_KEPT: usize = 512;
 const HEADERS_BYTES_MAX: usize = 16 * 1024;
+/// Over HTTP/2 one connection carries all that goes to a destination: the answers of all of it that are not read yet.
+const ANSWERS_BYTES_MAX: usize = LIMIT_MAX as usize * ANSWER_BYTES_MAX;
 
 const USER_AGENT_VALUE: &str = concat!("svc-webhooks/", env!("CARGO_PKG_VERSION"));
 const DELIVERY_ATTEMPT: HeaderName = HeaderName::from_static("x-svc-delivery-attempt");
@@ -83,16 +88,25 @@ type HttpClient = Client<Connector, Full<Bytes>>;
 
 pub(super) struct Sender {
     connector: Connector,
-    /// With its connections, and since when.
-    client: Mutex<Option<(HttpClient, Timestamp)>>,
+    pool: Mutex<Option<Pool>>,
     rules: UrlRules,
     /// URLs that passed the rules, which do not change while the service runs.
     passed: Mutex<HashMap<String, Uri>>,
 }
 
+/// Connections that are kept.
+struct Pool {
+    client: HttpClient,
+    since: Timestamp,
+    /// Where they lead.
+    hosts: HashSet<Authority>,
+}
+
 const PASSED_MAX: usize = 1_024;
 /// A merchant that moves is found again within this and what its DNS says, or a minute.
 const CONNECTIONS_LIFE: Duration = Duration::from_secs(30);
+/// Each may leave a connection behind: who sends us to ever new hosts must not use up what a process may open.
+const HOSTS_MAX: usize = 1_024;
 
 impl Sender {
     pub(super) fn new(config: &WebhookConfig, rules: UrlRules) -> Result<Self, SenderError> {
@@ -110,18 +124,30 @@ impl Sender {
             .enable_http1()
             .enable_http2()
             .wrap_connector(tcp);
-        Ok(Self { connector, client: Mutex::default(), rules, passed: Mutex::default() })
+        Ok(Self { connector, pool: Mutex::default(), rules, passed: Mutex::default() })
     }
 
     /// Connections that are in use are kept for ever, and their names are not looked up again: all are
     /// made anew now and then.
-    fn client(&self, now: Timestamp) -> HttpClient {
-        let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((client, since)) = &*kept
-            && now.duration_since(*since).unsigned_abs() < CONNECTIONS_LIFE
-        {
-            return client.clone();
+    fn client(&self, host: Option<&Authority>, now: Timestamp) -> HttpClient {
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = |pool: &Pool| {
+            pool.hosts.len() >= HOSTS_MAX
+                || now.duration_since(pool.since).unsigned_abs() >= CONNECTIONS_LIFE
+        };
+        if pool.as_ref().is_some_and(is_over) {
+            *pool = None;
         }
+        let pool = pool.get_or_insert_with(|| self.pool(now));
+        if let Some(host) = host
+            && !pool.hosts.contains(host)
+        {
+            pool.hosts.insert(host.clone());
+        }
+        pool.client.clone()
+    }
+
+    fn pool(&self, since: Timestamp) -> Pool {
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -129,13 +155,14 @@ impl Sender {
             .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
             .http1_max_buf_size(HEADERS_BYTES_MAX)
             .http2_max_header_list_size(HEADERS_BYTES_MAX as u32)
+            .http2_initial_stream_window_size(ANSWER_BYTES_MAX as u32)
+            .http2_initial_connection_window_size(ANSWERS_BYTES_MAX as u32)
             // A host that is gone without a word is noticed, and the next request looks up its name anew.
             .http2_keep_alive_interval(EXCHANGE_TIMEOUT)
             .http2_keep_alive_timeout(EXCHANGE_TIMEOUT)
             .http2_keep_alive_while_idle(true)
             .build(self.connector.clone());
-        *kept = Some((client.clone(), now));
-        client
+        Pool { client, since, hosts: HashSet::new() }
     }
 
     /// Sends these very bytes; the signature headers are the caller's.
@@ -161,8 +188,8 @@ impl Sender {
         headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
         headers.insert(DELIVERY_ATTEMPT, attempt.into());
         let exchange = async {
-            let answer =
-                self.client(now).request(request).await.map_err(|fault| failure(&fault))?;
+            let client = self.client(request.uri().authority(), now);
+            let answer = client.request(request).await.map_err(|fault| failure(&fault))?;
             read(answer, now).await
         };
         if let Err(fault) = faults::pass("before a webhook is sent") {
@@ -215,7 +242,10 @@ async fn in_time<T>(
 }
 
 /// Judges by the status, once the answer has ended or is longer than we read.
-async fn read(answer: Response<Incoming>, now: Timestamp) -> Result<Outcome, Outcome> {
+async fn read<B>(answer: Response<B>, now: Timestamp) -> Result<Outcome, Outcome>
+where
+    B: Body<Data = Bytes, Error: Display> + Unpin,
+{
     let (head, mut body) = answer.into_parts();
     let status = head.status;
     let mut start = Vec::new();
@@ -235,7 +265,10 @@ async fn read(answer: Response<Incoming>, now: Timestamp) -> Result<Outcome, Out
         start.extend_from_slice(&data[..kept]);
     }
     Ok(Outcome {
-        failure: (!status.is_success()).then_some(Failure::Status),
+        failure: match status {
+            StatusCode::GONE => Some(Failure::Gone),
+            _ => (!status.is_success()).then_some(Failure::Status),
+        },
         http_status: Some(status.as_u16()),
         error: explained(status).map(str::to_owned),
         answer_start: start,
@@ -247,7 +280,9 @@ async fn read(answer: Response<Incoming>, now: Timestamp) -> Result<Outcome, Out
 fn explained(status: StatusCode) -> Option<&'static str> {
     match status {
         _ if status.is_redirection() => Some("redirects are not followed: give the final URL"),
-        StatusCode::GONE => Some("410 does not end the delivery of a payment: it is tried on"),
+        StatusCode::GONE => {
+            Some("410 does not end the delivery of a payment: it is tried every few hours")
+        }
         _ => None,
     }
 }
@@ -314,7 +349,7 @@ fn explained_tls(fault: &rustls::Error) -> String {
 fn authorities(further: Option<&Path>) -> Result<rustls::RootCertStore, SenderError> {
     let mut roots = tls::trust_store();
     if let Some(path) = further {
-        let unreadable = |fault: &dyn std::fmt::Display| SenderError::Certificates {
+        let unreadable = |fault: &dyn Display| SenderError::Certificates {
             path: path.to_owned(),
             fault: fault.to_string(),
         };
@@ -328,7 +363,33 @@ fn authorities(further: Option<&Path>) -> Result<rustls::RootCertStore, SenderEr
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::pin::Pin;
+    use std::task::Context;
+
+    use hyper::body::Frame;
+
     use super::*;
+
+    /// An answer that goes on and on, and how many frames of it were read.
+    struct Endless(usize);
+
+    impl Endless {
+        const FRAME: usize = 1_000;
+    }
+
+    impl Body for Endless {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            self.0 += 1;
+            Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&[b'x'; Self::FRAME])))))
+        }
+    }
 
     #[tokio::test]
     async fn what_stood_still_too_long_is_not_gone_on_with() {
@@ -348,6 +409,14 @@ mod tests {
         let begun = std::cell::Cell::new(false);
         assert!(in_time(&clock, deadline, async { begun.set(true) }).await.is_err());
         assert!(!begun.get(), "what is late from the start is not begun");
+    }
+
+    #[tokio::test]
+    async fn of_an_endless_answer_no_more_is_read_than_we_say() {
+        let mut endless = Endless(0);
+        let outcome = read(Response::new(&mut endless), Timestamp::UNIX_EPOCH).await.unwrap();
+        assert_eq!((outcome.http_status, outcome.answer_start), (Some(200), vec![b'x'; 512]));
+        assert_eq!(endless.0, ANSWER_BYTES_MAX.div_ceil(Endless::FRAME));
     }
 
     #[test]

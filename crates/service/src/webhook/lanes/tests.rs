@@ -159,7 +159,8 @@ fn failures_with_long_times_between_them_are_not_forgotten() {
     for number in 0..8 {
         one(&mut lanes, number, Sign::Failed, at(i64::from(number) * 60_000), steady);
     }
-    assert_eq!(lanes.broken(), 1);
+    assert_eq!(lanes.broken(at(480_000)), 1);
+    assert_eq!(lanes.broken(at(2 * 86_400_000)), 0, "nothing is left to be sent to it");
     lanes.notice(lane());
     let now = at(3_600_000);
     assert_eq!(turn(&mut lanes, now, steady), 1, "one probe");
@@ -236,9 +237,9 @@ fn what_is_refused_again_and_again_neither_pauses_a_merchant_nor_keeps_it_paused
     for number in 0..20 {
         one(&mut lanes, number, Sign::Nothing, at(0), steady);
     }
-    assert_eq!(lanes.broken(), 0);
+    assert_eq!(lanes.broken(at(0)), 0);
     (0..5).for_each(|number| one(&mut lanes, number, Sign::Failed, at(0), steady));
-    assert_eq!(lanes.broken(), 1);
+    assert_eq!(lanes.broken(at(0)), 1);
     lanes.notice(lane());
     for _ in 0..20 {
         assert_eq!(turn(&mut lanes, at(1_000), steady), 1, "one probe");
@@ -246,7 +247,7 @@ fn what_is_refused_again_and_again_neither_pauses_a_merchant_nor_keeps_it_paused
     }
     assert_eq!(turn(&mut lanes, at(1_000), steady), 1);
     lanes.ended(&lane(), Sign::Taken, 1, at(1_000));
-    assert_eq!(lanes.broken(), 0);
+    assert_eq!(lanes.broken(at(0)), 0);
 }
 
 #[test]
@@ -337,7 +338,7 @@ fn a_merchant_that_asks_for_time_is_sent_nothing_before_it_until_it_was_away_onc
     nothing_is_early(&mut lanes, now);
     // It fails some more and takes a new event: that is no return from anywhere.
     (0..4).for_each(|number| one(&mut lanes, number, Sign::Failed, now, steady));
-    assert_eq!(lanes.broken(), 1);
+    assert_eq!(lanes.broken(now), 1);
     one(&mut lanes, 0, Sign::Taken, at(8_000), steady);
     nothing_is_early(&mut lanes, at(8_000));
 

@@ -1,5 +1,8 @@
 //! What is known of attempts afterwards: in the outbox and in the service's own counters.
 
+use std::fmt::Debug;
+use std::str::FromStr;
+
 use svc_service::domain::Order;
 use svc_service::store::{DeliveryRecord, EventState};
 
@@ -14,10 +17,12 @@ impl TestDelivery {
 
     /// How many attempts have ended so.
     pub(crate) fn ended(&self, outcome: &str) -> usize {
-        let line = format!("svc_webhook_attempts_total{{outcome=\"{outcome}\"}} ");
-        let metrics = self.app.metrics.render();
-        let count = metrics.lines().find_map(|text| text.strip_prefix(line.as_str()));
-        count.unwrap_or_else(|| panic!("{outcome} is not counted")).parse().unwrap()
+        self.figure(&format!("svc_webhook_attempts_total{{outcome=\"{outcome}\"}}"))
+    }
+
+    /// What the figures say under this name.
+    pub(crate) fn figure<T: FromStr<Err: Debug>>(&self, name: &str) -> T {
+        figure(&self.app.metrics.render(), name)
     }
 
     /// That the first attempt failed and the second is due as the schedule says, and the attempt.
@@ -41,4 +46,10 @@ impl TestDelivery {
         assert!(attempt.answer_start.len() <= 512, "{what}");
         attempt
     }
+}
+
+/// The one under this name, among the text of all of them.
+pub(crate) fn figure<T: FromStr<Err: Debug>>(figures: &str, name: &str) -> T {
+    let told = figures.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    told.unwrap_or_else(|| panic!("no {name} in:\n{figures}")).parse().unwrap()
 }

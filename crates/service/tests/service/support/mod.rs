@@ -12,6 +12,7 @@ mod service;
 mod tls;
 mod wire;
 
+pub(crate) use attempts::figure;
 pub(crate) use connector::{Reply, TestConnector};
 pub(crate) use delivery::{Shop, TestDelivery};
 pub(crate) use dice::Dice;

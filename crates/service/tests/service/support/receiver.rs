@@ -1,6 +1,5 @@
 //! A merchant's webhook endpoint: a real HTTP server that keeps what it is sent and answers as told.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
@@ -13,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 /// One request as it came in.
 #[derive(Clone, Debug)]
@@ -70,6 +70,13 @@ impl Receiver {
     pub(crate) async fn start(
         answer: impl Fn(&Received) -> Answer + Send + Sync + 'static,
     ) -> Self {
+        Self::start_rude(move |request| Some(answer(request))).await
+    }
+
+    /// The same, and hangs up without a word where it says nothing.
+    pub(crate) async fn start_rude(
+        answer: impl Fn(&Received) -> Option<Answer> + Send + Sync + 'static,
+    ) -> Self {
         let answer = Arc::new(answer);
         Self::over(move |stream, kept| serve(TokioIo::new(stream), Arc::clone(&answer), kept)).await
     }
@@ -83,13 +90,31 @@ impl Receiver {
 
     /// Answers 200 over TLS.
     pub(crate) async fn secure(tls: rustls::ServerConfig) -> Self {
-        let acceptor = TlsAcceptor::from(Arc::new(tls));
-        let answer = Arc::new(|_: &Received| Answer::default());
+        let answer = Arc::new(|_: &Received| Some(Answer::default()));
+        Self::over_tls(tls, move |stream, kept| {
+            serve(TokioIo::new(stream), Arc::clone(&answer), kept)
+        })
+        .await
+    }
+
+    /// Does with each connection over TLS what `connection` does.
+    pub(crate) async fn raw_secure<F: Future<Output = ()> + Send + 'static>(
+        tls: rustls::ServerConfig,
+        connection: impl Fn(TlsStream<TcpStream>) -> F + Send + Sync + 'static,
+    ) -> Self {
+        Self::over_tls(tls, move |stream, _| connection(stream)).await
+    }
+
+    async fn over_tls<F: Future<Output = ()> + Send + 'static>(
+        tls: rustls::ServerConfig,
+        connection: impl Fn(TlsStream<TcpStream>, Arc<Kept>) -> F + Send + Sync + 'static,
+    ) -> Self {
+        let (acceptor, connection) = (TlsAcceptor::from(Arc::new(tls)), Arc::new(connection));
         Self::over(move |stream, kept| {
-            let (acceptor, answer) = (acceptor.clone(), Arc::clone(&answer));
+            let (acceptor, connection) = (acceptor.clone(), Arc::clone(&connection));
             async move {
                 if let Ok(stream) = acceptor.accept(stream).await {
-                    serve(TokioIo::new(stream), answer, kept).await;
+                    connection(stream, kept).await;
                 }
             }
         })
@@ -102,7 +127,7 @@ impl Receiver {
             Ok(listener) => listener,
             Err(_) => TcpListener::bind("0.0.0.0:0").await.unwrap(),
         };
-        let answer = Arc::new(|_: &Received| Answer::default());
+        let answer = Arc::new(|_: &Received| Some(Answer::default()));
         Self::on(listener, move |stream, kept| {
             serve(TokioIo::new(stream), Arc::clone(&answer), kept)
         })
@@ -171,7 +196,7 @@ impl Drop for Receiver {
 
 async fn serve<IO>(
     io: IO,
-    answer: Arc<impl Fn(&Received) -> Answer + Send + Sync + 'static>,
+    answer: Arc<impl Fn(&Received) -> Option<Answer> + Send + Sync + 'static>,
     kept: Arc<Kept>,
 ) where
     IO: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
@@ -186,7 +211,7 @@ async fn serve<IO>(
             let answered = answer(&received);
             kept.requests.lock().unwrap().push(received);
             kept.came.notify_waiters();
-            Ok::<_, Infallible>(answered)
+            answered.ok_or("it hangs up")
         }
     });
     // A peer that hangs up is part of some tests.

@@ -9,6 +9,7 @@ on_both_engines! {
     the_published_verifier_of_standard_webhooks_agrees,
     every_attempt_carries_the_same_bytes_and_its_own_number,
     many_events_share_few_connections,
+    one_after_another_they_share_a_connection_and_nothing_else,
 }
 
 async fn an_event_is_delivered_once_with_the_bytes_of_its_commit(database: TestDatabase) {
@@ -98,4 +99,22 @@ async fn many_events_share_few_connections(database: TestDatabase) {
     assert_eq!(receiver.requests().len(), ORDERS, "nothing is sent twice");
     // The client may open one more while another is about to be free.
     assert!(receiver.connections() <= ORDERS / 2, "{} connections", receiver.connections());
+}
+
+async fn one_after_another_they_share_a_connection_and_nothing_else(database: TestDatabase) {
+    const ORDERS: usize = 20;
+    let receiver = Receiver::start(|_| {
+        let answer = hyper::Response::builder().header("set-cookie", "seen=1; Path=/");
+        answer.body("".into()).unwrap()
+    })
+    .await;
+    let mut delivery = TestDelivery::start(database).await;
+    let shop = delivery.shop(&receiver.url()).await;
+    for number in 0..ORDERS {
+        delivery.paid_order(&shop, &format!("order_{number}")).await;
+        delivery.drain().await;
+    }
+    let requests = receiver.requests();
+    assert_eq!((requests.len(), receiver.connections()), (ORDERS, 1));
+    assert!(requests.iter().all(|request| request.header("cookie").is_empty()));
 }

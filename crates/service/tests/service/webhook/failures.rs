@@ -19,7 +19,7 @@ on_both_engines! {
     endless_answers_are_judged_by_their_status_and_cut_off,
     an_answer_is_kept_as_it_came_and_no_more_than_its_start,
     a_redirect_is_never_followed,
-    a_410_is_tried_on,
+    a_410_is_tried_on_by_the_hour,
     retry_after_is_honoured_between_once_and_twice_the_delay,
     retry_after_follows_the_schedule_from_attempt_to_attempt,
     a_merchant_that_hangs_delays_nobody_else,
@@ -34,6 +34,9 @@ async fn order_to(delivery: &TestDelivery, url: &str) -> Order {
 async fn a_merchant_that_hangs_is_left_after_seconds_wherever_it_hangs(database: TestDatabase) {
     const NO_ANSWER: &str = "no complete answer within 5 seconds";
     const NO_CONNECTION: &str = "no connection within 3 seconds";
+    // Five seconds and what a busy machine adds. Its lease is longer: nobody else has begun to send the event.
+    const LEFT_AFTER_MS: i64 = 7_000;
+    const { assert!(LEFT_AFTER_MS < LEASE_MS) };
     let full_queue = FullQueue::start().await;
     let silent = Receiver::raw(|stream| async move {
         std::future::pending::<()>().await;
@@ -78,8 +81,7 @@ async fn a_merchant_that_hangs_is_left_after_seconds_wherever_it_hangs(database:
     for ((what, _, error), order) in cases.iter().zip(&orders) {
         let attempt = delivery.failed_once(order, what).await;
         assert_eq!((attempt.http_status, attempt.error.as_deref()), (None, Some(*error)), "{what}");
-        // While the event was still ours: nobody else has begun to send it meanwhile.
-        assert!(attempt.latency_ms < LEASE_MS, "{what}: {} ms", attempt.latency_ms);
+        assert!(attempt.latency_ms < LEFT_AFTER_MS, "{what}: {} ms", attempt.latency_ms);
     }
     assert_eq!(delivery.ended("timeout"), cases.len());
 }
@@ -266,7 +268,7 @@ async fn a_redirect_is_never_followed(database: TestDatabase) {
     assert_eq!(delivery.ended("status"), sent.len());
 }
 
-async fn a_410_is_tried_on(database: TestDatabase) {
+async fn a_410_is_tried_on_by_the_hour(database: TestDatabase) {
     let receiver = Receiver::start(|request| {
         let status = if request.header("x-svc-delivery-attempt") == "9" { 200 } else { 410 };
         Response::builder().status(status).body("gone".into()).unwrap()
@@ -275,15 +277,23 @@ async fn a_410_is_tried_on(database: TestDatabase) {
     let mut delivery = TestDelivery::start(database).await;
     let order = order_to(&delivery, &receiver.url()).await;
     delivery.drain().await;
-    let attempt = delivery.failed_once(&order, "410").await;
-    assert_eq!(attempt.http_status, Some(410));
-    let error = attempt.error.unwrap();
-    assert_eq!(error, "410 does not end the delivery of a payment: it is tried on");
     let undelivered = EventFilter { state: Some(EventState::Queued), ..EventFilter::default() };
     assert_eq!(delivery.app.store.events(undelivered, 10).await.unwrap().len(), 1);
     while delivery.step().await {}
     let event = delivery.event(&order).await;
     assert_eq!((event.state, event.attempts), (EventState::Delivered, 9));
+    let attempts = delivery.attempts(&order).await;
+    for gone in &attempts[..8] {
+        assert_eq!(gone.http_status, Some(410));
+        let error = gone.error.as_deref().unwrap();
+        assert_eq!(
+            error,
+            "410 does not end the delivery of a payment: it is tried every few hours"
+        );
+    }
+    let waits = attempts.windows(2).map(|pair| pair[1].at.duration_since(pair[0].at).as_secs());
+    assert!(waits.into_iter().all(|seconds| seconds >= 3_600 * 8 / 10), "{attempts:?}");
+    assert_eq!(delivery.ended("gone"), 8);
 }
 
 /// As HTTP writes a time.

@@ -5,6 +5,7 @@ mod delivery;
 mod destinations;
 mod failures;
 mod gate;
+mod http2;
 mod leases;
 mod ordering;
 mod rotation;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hyper::Response;
 use jiff::Timestamp;
-use svc_service::domain::{Author, Order, RETRY_HORIZON, Retry, next_retry};
+use svc_service::domain::{Author, Failure, Order, RETRY_HORIZON, Retry, next_retry};
 use svc_service::store::{EventFilter, EventState, FeedPage};
 
 use crate::support::*;
@@ -68,7 +68,7 @@ fn nothing_is_given_up_before_thirty_five_days_and_110_attempts_however_the_dice
     for dice in [0.0, 0.25, 0.5, 0.75, 1.0] {
         // The first attempt comes at once.
         let (mut attempts, mut last) = (1, Duration::ZERO);
-        while let Retry::After(delay) = next_retry(attempts, last, None, dice) {
+        while let Retry::After(delay) = next_retry(Failure::Status, attempts, last, None, dice) {
             last += delay;
             attempts += 1;
         }
@@ -158,11 +158,15 @@ async fn a_merchant_that_is_down_gets_few_requests_and_the_others_all_of_theirs(
     let probes = down.requests().len() - before;
     assert!((4..=7).contains(&probes), "{probes} probes in a minute");
     assert_eq!(in_state(&delivery, EventState::Queued).await, ORDERS);
+    assert_eq!(delivery.figure::<u32>("svc_webhook_breakers_open"), 1);
     merchant.on();
     delivery.advance_s(PAUSE_MAX_S);
     delivery.drain().await;
     assert_eq!(in_state(&delivery, EventState::Queued).await, 0);
     assert_eq!(down.requests().len(), before + probes + ORDERS, "each once");
+    // Looked at as often as for what is due.
+    delivery.drain().await;
+    assert_eq!(delivery.figure::<u32>("svc_webhook_breakers_open"), 0);
 }
 
 async fn a_merchant_that_is_back_gets_everything_after_the_next_probe(database: TestDatabase) {
