@@ -7,8 +7,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use super::crowd::Crowd;
 use super::waiting::ms;
-use super::{Ledger, Setting};
+use super::{Ledger, PRIVATE_TARGETS, Setting};
 use crate::process::{Data, Server};
 use crate::run::measure_for;
 use crate::{Engine, Scenario};
@@ -19,17 +20,19 @@ const DRIP: Duration = Duration::from_secs(1);
 const HONEST_CALLERS: usize = 4;
 /// Callers at the peak, and at five times the pressure (goal G13).
 const PEAK_CALLERS: usize = 64;
+const CROWD: u64 = 4;
 const RESIDENT_MAX: u64 = 256 << 20;
 
-/// A head that drips, a body that drips, and a connection that says nothing.
-const SLOW: [(&str, &str); 3] = [
-    ("GET /livez HTTP/1.1\r\nhost: test\r\nx-slow: ", "a"),
-    (
-        "POST /token HTTP/1.1\r\nhost: test\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 4000\r\n\r\n",
-        "a",
-    ),
-    ("", ""),
-];
+/// A head that drips, a body that drips, and a connection that says nothing. Only who may call is read any further
+/// than its head.
+fn slow(token: &str) -> [(String, &'static str); 3] {
+    let body = format!(
+        "POST /svcpartner/createPaymentOrder HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: 4000\r\n\r\n"
+    );
+    let head = "GET /livez HTTP/1.1\r\nhost: test\r\nx-slow: ".to_owned();
+    [(head, "a"), (body, " "), (String::new(), "")]
+}
 
 #[expect(clippy::disallowed_methods, reason = "a drill measures real time")]
 pub(super) async fn slow_clients(setting: &Setting) -> anyhow::Result<Ledger> {
@@ -44,15 +47,17 @@ pub(super) async fn slow_clients(setting: &Setting) -> anyhow::Result<Ledger> {
     };
     let before = honest("before", 1).await?;
     let begun = Instant::now();
-    let mut slow = JoinSet::new();
-    for ((first, then), count) in SLOW.into_iter().zip([heads, bodies, silent]) {
+    let mut clients = JoinSet::new();
+    for ((first, then), count) in
+        slow(&server.target.token).into_iter().zip([heads, bodies, silent])
+    {
         for _ in 0..count {
-            slow.spawn(drip(server.target.address.clone(), first, then));
+            clients.spawn(drip(server.target.address.clone(), first.clone(), then));
         }
     }
     let during = honest("during", 2).await?;
     let mut unreaped = 0;
-    for ended in slow.join_all().await {
+    for ended in clients.join_all().await {
         unreaped += u64::from(ended.is_err());
     }
     let reaped = begun.elapsed();
@@ -68,7 +73,7 @@ pub(super) async fn slow_clients(setting: &Setting) -> anyhow::Result<Ledger> {
 }
 
 /// Sends a byte a second until the service has had enough; an error if it never has.
-async fn drip(address: String, first: &'static str, then: &'static str) -> anyhow::Result<()> {
+async fn drip(address: String, first: String, then: &'static str) -> anyhow::Result<()> {
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(first.as_bytes()).await?;
     let mut answer = [0; 1_024];
@@ -89,10 +94,14 @@ pub(super) async fn overload(setting: &Setting) -> anyhow::Result<Ledger> {
     let mut ledger =
         Ledger::new(format!("Overload: five times the callers for {seconds} s, SQLite"));
     let data = Data::fresh(Engine::Sqlite, "overload").await?;
-    let server = Server::svc(&data, &[]).await?;
+    let server = Server::svc(&data, PRIVATE_TARGETS).await?;
+    // Beside them payments and webhooks, which may be late and must not be lost.
+    let mut crowd = Crowd::gather(&data, setting.seed, CROWD).await?;
+    let work = crowd.begin(&[&server.target.address]).await?;
     let peak = load(&server, PEAK_CALLERS, setting.either(3.0, 15.0), 1).await?;
     let over = load(&server, PEAK_CALLERS * 5, seconds, 2).await?;
     let after = load(&server, PEAK_CALLERS, setting.either(3.0, 15.0), 3).await?;
+    work.stop().await;
     let kept = over.outcome.requests_per_s / peak.outcome.requests_per_s;
     ledger.tell("orders/s at the peak", format!("{:.0}", peak.outcome.requests_per_s));
     ledger.tell("orders/s under overload", format!("{:.0}", over.outcome.requests_per_s));
@@ -103,6 +112,8 @@ pub(super) async fn overload(setting: &Setting) -> anyhow::Result<Ledger> {
         format!("{kept:.2} (≥ {floor})"),
         kept >= floor,
     );
+    // A single one would have ended the measurement.
+    ledger.never("answers that were not 200", over.outcome.errors);
     ledger.tell("p99 under overload", format!("{} ms", over.outcome.p99_us / 1_000));
     ledger.tell(
         "p99 at the peak, before and after",
@@ -110,6 +121,7 @@ pub(super) async fn overload(setting: &Setting) -> anyhow::Result<Ledger> {
     );
     let resident = server.resident_bytes()?;
     ledger.promise("memory", format!("{} MB", resident / 1_000_000), resident <= RESIDENT_MAX);
+    crowd.judge(&data, &server, &mut ledger).await?;
     Ok(ledger)
 }
 

@@ -25,7 +25,7 @@ pub(super) enum Weather {
     LosesAnswers(u64),
 }
 
-/// Stands before one or several addresses; connections go to them in turn.
+/// Stands before one or several addresses; connections go to them in turn, past those that take none.
 pub(super) struct Proxy {
     pub address: SocketAddr,
     weather: watch::Sender<Weather>,
@@ -40,8 +40,10 @@ impl Proxy {
         let task = tokio::spawn(async move {
             for turn in 0.. {
                 let Ok((caller, _)) = listener.accept().await else { continue };
-                let target = targets[turn % targets.len()].clone();
-                tokio::spawn(connect(caller, target, watched.clone()));
+                let mut targets = targets.clone();
+                let first = turn % targets.len();
+                targets.rotate_left(first);
+                tokio::spawn(connect(caller, targets, watched.clone()));
             }
         });
         Ok(Self { address, weather, task })
@@ -58,7 +60,7 @@ impl Drop for Proxy {
     }
 }
 
-async fn connect(caller: TcpStream, target: String, weather: watch::Receiver<Weather>) {
+async fn connect(caller: TcpStream, targets: Vec<String>, weather: watch::Receiver<Weather>) {
     let mut changing = weather.clone();
     let now = *changing.borrow_and_update();
     if now == Weather::Reset {
@@ -67,7 +69,7 @@ async fn connect(caller: TcpStream, target: String, weather: watch::Receiver<Wea
     if now == Weather::BlackHole && changing.changed().await.is_err() {
         return;
     }
-    let Ok(called) = TcpStream::connect(target).await else { return };
+    let Some(called) = first_of(&targets).await else { return };
     let _ = (caller.set_nodelay(true), called.set_nodelay(true));
     let ((from_caller, to_caller), (from_called, to_called)) =
         (caller.into_split(), called.into_split());
@@ -79,6 +81,15 @@ async fn connect(caller: TcpStream, target: String, weather: watch::Receiver<Wea
         () = carry(from_called, to_caller, weather.clone(), Some(answers)) => {}
         () = cut(weather) => {}
     }
+}
+
+async fn first_of(targets: &[String]) -> Option<TcpStream> {
+    for target in targets {
+        if let Ok(stream) = TcpStream::connect(target).await {
+            return Some(stream);
+        }
+    }
+    None
 }
 
 async fn cut(mut weather: watch::Receiver<Weather>) {
