@@ -41,7 +41,7 @@ pub(crate) struct Create {
 /// When an application hears of PEN.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum PendingEventArg {
-    /// With the first live instrument (a wallet request or a bank reference)
+    /// With the first live instrument (a wallet request, a code or a bank reference)
     Instrument,
     /// When the order is created
     Creation,
