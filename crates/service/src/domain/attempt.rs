@@ -219,7 +219,6 @@ pub struct PaymentAttempt {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub attempt: AttemptId,
-    pub application: ApplicationId,
     pub reference_number: ReferenceNumber,
     /// The state it is known to be in: if it is not, nothing happens.
     pub from: AttemptState,
@@ -290,7 +289,6 @@ impl PaymentAttempt {
     pub fn step(&self, to: AttemptState, at: Timestamp) -> Step {
         Step {
             attempt: self.id.clone(),
-            application: self.application,
             reference_number: self.reference_number.clone(),
             from: self.state,
             to,

@@ -64,6 +64,7 @@ pub use visits::CheckoutVisit;
 
 use database::{private_file, where_it_leads};
 use portable::{Cells, Statement, values};
+use records::{ORDER_COLUMNS, order, read_reference};
 
 /// Calls waiting for the engine; more are refused, so that overload is told instead of hoarded.
 const QUEUE_MAX: usize = 8_192;
@@ -221,7 +222,8 @@ impl Store {
     }
 
     pub async fn order_by_reference(&self, reference: &ReferenceNumber) -> Result<Option<Order>> {
-        engine!(self.order_by_reference(reference))
+        let sql = format!("select {ORDER_COLUMNS} from orders where reference_number = ?1");
+        self.look_up(Statement::new(sql, values![reference.as_str()]), order).await
     }
 
     /// An order and all that was tried to pay it.
@@ -234,11 +236,30 @@ impl Store {
         &self,
         about: &About,
     ) -> Result<Option<(ReferenceNumber, Option<AttemptId>)>> {
-        engine!(self.order_of(about))
+        let (sql, values) = match about {
+            About::Order(reference) => return Ok(Some((reference.clone(), None))),
+            About::Attempt(id) => (
+                "select reference_number, id from payment_attempts where id = ?1",
+                values![id.as_str()],
+            ),
+            About::Reference(bank) => (
+                "select a.reference_number, a.id from bank_references r
+                 join payment_attempts a on a.id = r.attempt_id
+                 where r.entity = ?1 and r.number = ?2",
+                values![bank.entity(), bank.number()],
+            ),
+        };
+        let read = |cells: &mut Cells| {
+            Ok((read_reference(&cells.text()?)?, AttemptId::parse(&cells.text()?)))
+        };
+        self.look_up(Statement::new(sql, values), read).await
     }
 
     pub async fn attempt_by_code(&self, code: &str) -> Result<Option<AttemptId>> {
-        engine!(self.attempt_by_code(code))
+        let sql = "select id from payment_attempts where code = ?1
+                   order by created_at_ms desc limit 1";
+        let found = self.look_up(Statement::new(sql, values![code]), Cells::text).await?;
+        Ok(found.as_deref().and_then(AttemptId::parse))
     }
 
     /// Stores an attempt, and its bank reference if it has one, before its rail is called.

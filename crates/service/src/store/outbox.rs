@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::audit::audited;
 use super::portable::{Cells, Statement, values};
+use super::records::{read_reference, read_status};
 use super::{Engine, Result, Store, StoreError, engine, time};
 use crate::domain::{ApplicationId, Author, EventId, Lane, ReferenceNumber, Status, Steady};
 
@@ -405,38 +406,22 @@ impl EventFilter {
 pub(super) const EVENT_COLUMNS: &str = "id, application_id, reference_number, status, body, \
      webhook_url, state, attempts, failures, next_attempt_at_ms, created_at_ms";
 
-pub(super) struct EventRow {
-    pub id: String,
-    pub application_id: i64,
-    pub reference_number: String,
-    pub status: String,
-    pub body: Vec<u8>,
-    pub webhook_url: String,
-    pub state: String,
-    pub attempts: i64,
-    pub failures: i64,
-    pub next_attempt_at_ms: i64,
-    pub created_at_ms: i64,
-}
-
-impl EventRow {
-    pub(super) fn read(self) -> Result<EventRecord> {
-        let corrupt = || StoreError::Corrupt(format!("event {}", self.id));
-        Ok(EventRecord {
-            application: ApplicationId(self.application_id),
-            reference_number: ReferenceNumber::parse(&self.reference_number)
-                .map_err(|_| corrupt())?,
-            status: Status::from_code(&self.status).ok_or_else(corrupt)?,
-            state: EventState::read(&self.state)?,
-            attempts: u32::try_from(self.attempts).map_err(|_| corrupt())?,
-            failures: u32::try_from(self.failures).map_err(|_| corrupt())?,
-            next_attempt_at: time(self.next_attempt_at_ms)?,
-            created_at: time(self.created_at_ms)?,
-            id: EventId::restore(self.id),
-            body: self.body,
-            webhook_url: self.webhook_url,
-        })
-    }
+pub(super) fn event(cells: &mut Cells) -> Result<EventRecord> {
+    let id = EventId::restore(cells.text()?);
+    let corrupt = |_| StoreError::Corrupt(format!("event {}", id.as_str()));
+    Ok(EventRecord {
+        application: ApplicationId(cells.integer()?),
+        reference_number: read_reference(&cells.text()?)?,
+        status: read_status(&cells.text()?)?,
+        body: cells.bytes()?,
+        webhook_url: cells.text()?,
+        state: EventState::read(&cells.text()?)?,
+        attempts: u32::try_from(cells.integer()?).map_err(corrupt)?,
+        failures: u32::try_from(cells.integer()?).map_err(corrupt)?,
+        next_attempt_at: cells.time()?,
+        created_at: cells.time()?,
+        id,
+    })
 }
 
 /// The columns of a claim, in the order every `returning` names them.

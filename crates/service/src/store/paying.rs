@@ -2,10 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Result, StoreError, time};
+use super::portable::Cells;
+use super::records::{order, read_reference};
+use super::{Result, StoreError};
 use crate::domain::{
     ApplicationId, AttemptId, AttemptState, BankReference, CancelReason, Centimos, Dossier, Effect,
-    ExceptionKind, Instrument, Notice, OnlyIf, Order, PaymentAttempt, PaymentMethod, Reason,
+    ExceptionKind, Instrument, Notice, OnlyIf, PaymentAttempt, PaymentMethod, Reason,
     ReferenceNumber, Stamp, WalletCode, Word, after,
 };
 
@@ -207,67 +209,49 @@ pub(super) const ATTEMPT_COLUMNS: &str = "id, application_id, reference_number, 
      state, reason, rail_id, phone_masked, phone_sealed, entity, bank_reference, code, link, \
      created_at_ms, deadline_at_ms, due_at_ms, polls";
 
-/// An attempt's row as both engines read it, before the domain looks at it again.
-pub(super) struct PaymentAttemptRow {
-    pub id: String,
-    pub application_id: i64,
-    pub reference_number: String,
-    pub method: String,
-    pub rail: String,
-    pub state: String,
-    pub reason: Option<String>,
-    pub rail_id: Option<String>,
-    pub phone_masked: Option<String>,
-    pub phone_sealed: Option<Vec<u8>>,
-    pub entity: Option<String>,
-    pub bank_reference: Option<String>,
-    pub code: Option<String>,
-    pub link: Option<String>,
-    pub created_at_ms: i64,
-    pub deadline_at_ms: i64,
-    pub due_at_ms: Option<i64>,
-    pub polls: i64,
+/// An attempt by its columns; none where a join found none.
+pub(super) fn attempt(cells: &mut Cells) -> Result<Option<PaymentAttempt>> {
+    let Some(id) = cells.maybe_text()? else { return Ok(None) };
+    let corrupt = || StoreError::Corrupt(format!("attempt {id}"));
+    let application = ApplicationId(cells.integer()?);
+    let reference_number = read_reference(&cells.text()?)?;
+    let method = PaymentMethod::from_code(&cells.text()?).ok_or_else(corrupt)?;
+    Ok(Some(PaymentAttempt {
+        id: read_attempt_id(&id)?,
+        application,
+        reference_number,
+        rail: cells.text()?,
+        state: AttemptState::from_text(&cells.text()?).ok_or_else(corrupt)?,
+        reason: cells.maybe_text()?.as_deref().map(Reason::from_text),
+        rail_id: cells.maybe_text()?,
+        instrument: instrument(method, cells)?.ok_or_else(corrupt)?,
+        created_at: cells.time()?,
+        deadline: cells.time()?,
+        due_at: cells.maybe_time()?,
+        polls: u32::try_from(cells.integer()?).map_err(|_| corrupt())?,
+    }))
 }
 
-impl PaymentAttemptRow {
-    pub(super) fn read(self) -> Result<PaymentAttempt> {
-        let id = self.id.clone();
-        self.parse().ok_or_else(|| StoreError::Corrupt(format!("attempt {id}")))
-    }
-
-    fn parse(self) -> Option<PaymentAttempt> {
-        let instrument = match PaymentMethod::from_code(&self.method)? {
-            PaymentMethod::ExpressWallet => Instrument::Push {
-                phone_masked: self.phone_masked?,
-                phone_sealed: self.phone_sealed?,
-            },
-            PaymentMethod::BankReference => {
-                Instrument::Reference(match (self.entity, self.bank_reference) {
-                    (Some(entity), Some(number)) => {
-                        Some(BankReference::parse(&entity, &number).ok()?)
-                    }
-                    _ => None,
-                })
-            }
-            PaymentMethod::Direct => Instrument::Code(
-                self.code.zip(self.link).map(|(code, link)| WalletCode { code, link }),
-            ),
-        };
-        Some(PaymentAttempt {
-            id: AttemptId::parse(&self.id)?,
-            application: ApplicationId(self.application_id),
-            reference_number: ReferenceNumber::parse(&self.reference_number).ok()?,
-            rail: self.rail,
-            instrument,
-            state: AttemptState::from_text(&self.state)?,
-            reason: self.reason.as_deref().map(Reason::from_text),
-            rail_id: self.rail_id,
-            created_at: time(self.created_at_ms).ok()?,
-            deadline: time(self.deadline_at_ms).ok()?,
-            due_at: self.due_at_ms.map(time).transpose().ok()?,
-            polls: u32::try_from(self.polls).ok()?,
-        })
-    }
+/// None if the columns are not of this method.
+fn instrument(method: PaymentMethod, cells: &mut Cells) -> Result<Option<Instrument>> {
+    let phone = (cells.maybe_text()?, cells.maybe_bytes()?);
+    let bank = (cells.maybe_text()?, cells.maybe_text()?);
+    let code = (cells.maybe_text()?, cells.maybe_text()?);
+    Ok(match (method, phone, bank, code) {
+        (PaymentMethod::ExpressWallet, (Some(phone_masked), Some(phone_sealed)), ..) => {
+            Some(Instrument::Push { phone_masked, phone_sealed })
+        }
+        (PaymentMethod::ExpressWallet, ..) => None,
+        (PaymentMethod::BankReference, _, (Some(entity), Some(number)), _) => {
+            BankReference::parse(&entity, &number)
+                .ok()
+                .map(|bank| Instrument::Reference(Some(bank)))
+        }
+        (PaymentMethod::BankReference, ..) => Some(Instrument::Reference(None)),
+        (PaymentMethod::Direct, .., (code, link)) => {
+            Some(Instrument::Code(code.zip(link).map(|(code, link)| WalletCode { code, link })))
+        }
+    })
 }
 
 /// An instrument as the columns of an attempt hold it.
@@ -306,22 +290,18 @@ impl<'a> InstrumentColumns<'a> {
 /// The columns of an order that only paying needs, beside `ORDER_COLUMNS`.
 pub(super) const DOSSIER_COLUMNS: &str = "cancel_requested, closing_at_ms, settled_at_ms";
 
-pub(super) fn dossier(
-    order: Order,
-    cancel_requested: Option<&str>,
-    closing_at_ms: Option<i64>,
-    settled_at_ms: Option<i64>,
-    attempts: Vec<PaymentAttempt>,
-) -> Result<Dossier> {
-    let read_reason = |text: &str| {
-        CancelReason::from_text(text).ok_or_else(|| StoreError::Corrupt(format!("reason {text}")))
+/// An order by all these columns; its attempts are rows of their own.
+pub(super) fn dossier(cells: &mut Cells) -> Result<Dossier> {
+    let order = order(cells)?;
+    let reason = |text: String| {
+        CancelReason::from_text(&text).ok_or_else(|| StoreError::Corrupt(format!("reason {text}")))
     };
     Ok(Dossier {
         order,
-        cancel_requested: cancel_requested.map(read_reason).transpose()?,
-        closing_since: closing_at_ms.map(time).transpose()?,
-        settled_at: settled_at_ms.map(time).transpose()?,
-        attempts,
+        cancel_requested: cells.maybe_text()?.map(reason).transpose()?,
+        closing_since: cells.maybe_time()?,
+        settled_at: cells.maybe_time()?,
+        attempts: Vec::new(),
     })
 }
 

@@ -84,6 +84,10 @@ impl Cells {
         Self(values.into_iter())
     }
 
+    pub(super) fn read<T>(mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        read(&mut self)
+    }
+
     fn next(&mut self) -> Value {
         self.0.next().unwrap_or(Value::Null)
     }
@@ -161,6 +165,16 @@ impl Store {
         read: impl Fn(&mut Cells) -> Result<T>,
     ) -> Result<Option<T>> {
         Ok(self.select(statement, read).await?.into_iter().next())
+    }
+
+    /// One row by its key, for the service itself: on SQLite on the caller's thread.
+    pub(super) async fn look_up<T>(
+        &self,
+        statement: Statement,
+        read: impl FnOnce(&mut Cells) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let found = engine!(self.look_up(statement))?;
+        found.into_iter().next().map(|cells| cells.read(read)).transpose()
     }
 
     /// For the service itself, which does not wait behind those who look at pages. One after the other, each

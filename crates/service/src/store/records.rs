@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::{Result, StoreError, time};
+use super::portable::Cells;
+use super::{Result, StoreError};
 use crate::domain::{
     AdditionalInfo, ApplicationId, ApplicationUuid, Author, Chaos, ClientId, ExternalTransactionId,
     Kwanza, Label, Order, PartnerId, PayerId, Quantity, ReferenceNumber, Standing, Status, Terms,
@@ -169,46 +170,26 @@ pub struct Directory {
 pub(super) const ORDER_COLUMNS: &str = "reference_number, application_id, external_transaction_id, \
      status, amount, quantity, payer_id, name, additional_info, created_at_ms, expires_at_ms";
 
-/// An order's row as both engines read it, before the domain looks at it again.
-pub(super) struct OrderRow {
-    pub reference_number: String,
-    pub application_id: i64,
-    pub external_transaction_id: String,
-    pub status: String,
-    pub amount: i64,
-    pub quantity: i64,
-    pub payer_id: String,
-    pub name: String,
-    pub additional_info: String,
-    pub created_at_ms: i64,
-    pub expires_at_ms: i64,
-}
-
-impl OrderRow {
-    /// Checked on the way in, asserted on the way out.
-    pub(super) fn read(self) -> Result<Order> {
-        let reference = self.reference_number.clone();
-        self.parse().ok_or_else(|| StoreError::Corrupt(format!("order {reference}")))
-    }
-
-    fn parse(self) -> Option<Order> {
-        Some(Order {
-            application: ApplicationId(self.application_id),
-            external_transaction_id: ExternalTransactionId::parse(self.external_transaction_id)
-                .ok()?,
-            reference_number: ReferenceNumber::parse(&self.reference_number).ok()?,
-            terms: Terms {
-                payer_id: PayerId::parse(self.payer_id).ok()?,
-                name: Label::parse(self.name).ok()?,
-                amount: Kwanza::parse(self.amount).ok()?,
-                quantity: Quantity::parse(self.quantity).ok()?,
-                additional_info: AdditionalInfo::restore(self.additional_info),
-            },
-            status: Status::from_code(&self.status)?,
-            created_at: time(self.created_at_ms).ok()?,
-            expires_at: time(self.expires_at_ms).ok()?,
-        })
-    }
+/// An order by its columns: checked on the way in, asserted on the way out.
+pub(super) fn order(cells: &mut Cells) -> Result<Order> {
+    let reference = cells.text()?;
+    let corrupt = || StoreError::Corrupt(format!("order {reference}"));
+    Ok(Order {
+        reference_number: read_reference(&reference)?,
+        application: ApplicationId(cells.integer()?),
+        external_transaction_id: ExternalTransactionId::parse(cells.text()?)
+            .map_err(|_| corrupt())?,
+        status: read_status(&cells.text()?)?,
+        terms: Terms {
+            amount: Kwanza::parse(cells.integer()?).map_err(|_| corrupt())?,
+            quantity: Quantity::parse(cells.integer()?).map_err(|_| corrupt())?,
+            payer_id: PayerId::parse(cells.text()?).map_err(|_| corrupt())?,
+            name: Label::parse(cells.text()?).map_err(|_| corrupt())?,
+            additional_info: AdditionalInfo::restore(cells.text()?),
+        },
+        created_at: cells.time()?,
+        expires_at: cells.time()?,
+    })
 }
 
 pub(super) fn read_reference(text: &str) -> Result<ReferenceNumber> {

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::portable::values;
-use super::{Engine, Result, Store, engine, time};
+use super::portable::{Cells, Statement, values};
+use super::{Result, Store};
 use crate::domain::ReferenceNumber;
 
 /// When the page of a window was last heard of, and when its payer left it.
@@ -16,9 +16,12 @@ pub struct CheckoutVisit {
 }
 
 impl CheckoutVisit {
-    pub(super) fn read(seen_at_ms: i64, alive: bool, left_at_ms: Option<i64>) -> Result<Self> {
-        let left_at = left_at_ms.map(time).transpose()?;
-        Ok(Self { seen_at: time(seen_at_ms)?, alive, left_at })
+    fn read(cells: &mut Cells) -> Result<Self> {
+        Ok(Self {
+            seen_at: cells.time()?,
+            alive: cells.integer()? != 0,
+            left_at: cells.maybe_time()?,
+        })
     }
 }
 
@@ -29,7 +32,10 @@ impl Store {
         reference: &ReferenceNumber,
         nonce: &str,
     ) -> Result<Option<CheckoutVisit>> {
-        engine!(self.visit(reference, nonce))
+        let sql = "select seen_at_ms, alive, left_at_ms from checkout_visits
+                   where reference_number = ?1 and nonce = ?2";
+        let statement = Statement::new(sql, values![reference.as_str(), nonce]);
+        self.look_up(statement, CheckoutVisit::read).await
     }
 
     /// Whether another window shows this order: one whose script was heard of since the first time, or one that
@@ -41,7 +47,12 @@ impl Store {
         heard_since: Timestamp,
         loaded_since: Timestamp,
     ) -> Result<bool> {
-        engine!(self.is_open_elsewhere(reference, nonce, heard_since, loaded_since))
+        let sql = "select 1 from checkout_visits where reference_number = ?1 and nonce <> ?2
+                       and left_at_ms is null
+                       and seen_at_ms >= case when alive then cast(?3 as bigint)
+                           else cast(?4 as bigint) end limit 1";
+        let values = values![reference.as_str(), nonce, heard_since, loaded_since];
+        Ok(self.look_up(Statement::new(sql, values), Cells::integer).await?.is_some())
     }
 
     /// The window shows the order now; `alive` once its script asks for news.
@@ -52,7 +63,15 @@ impl Store {
         alive: bool,
         at: Timestamp,
     ) -> Result<()> {
-        engine!(self.visit_seen(reference, nonce, alive, at))
+        let sql = format!(
+            "insert into checkout_visits (reference_number, nonce, seen_at_ms, alive)
+             values (?1, ?2, ?3, {alive})
+             on conflict (reference_number, nonce) do update
+             set seen_at_ms = excluded.seen_at_ms,
+                 alive = excluded.alive or checkout_visits.alive,
+                 left_at_ms = null, due_at_ms = null"
+        );
+        self.transact_one(sql, values![reference.as_str(), nonce, at]).await.map(drop)
     }
 
     /// The payer left the window, if it was ever seen; at `due` somebody looks whether for good.

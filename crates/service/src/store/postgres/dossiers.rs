@@ -6,12 +6,11 @@ use deadpool_postgres::Client;
 use tokio_postgres::Row;
 
 use super::batch::{Batch, column};
-use super::orders::order_row;
-use super::paying::attempt_row;
+use super::portable::cells;
 use super::{Postgres, Told, many};
 use crate::domain::{Dossier, ReferenceNumber};
 use crate::store::Result;
-use crate::store::paying::{ATTEMPT_COLUMNS, DOSSIER_COLUMNS, PaymentAttemptRow, dossier};
+use crate::store::paying::{ATTEMPT_COLUMNS, DOSSIER_COLUMNS, attempt, dossier};
 use crate::store::records::ORDER_COLUMNS;
 
 impl Postgres {
@@ -24,9 +23,6 @@ impl Postgres {
 }
 
 pub(super) struct Dossiers;
-
-/// Behind the columns of the order.
-const ATTEMPT_AT: usize = 14;
 
 impl Batch for Dossiers {
     type Item = ReferenceNumber;
@@ -49,11 +45,13 @@ impl Batch for Dossiers {
             found.entry(row.get(0)).or_default().push(row);
         }
         let answer = |reference: &ReferenceNumber| -> Result<Option<Dossier>> {
-            let Some(rows) = found.get(reference.as_str()) else { return Ok(None) };
-            let attempts = rows.iter().filter_map(|row| attempt_row(row, ATTEMPT_AT));
-            let attempts = attempts.map(PaymentAttemptRow::read).collect::<Result<_>>()?;
-            let (order, row) = (order_row(rows[0]).read()?, rows[0]);
-            dossier(order, row.get(11), row.get(12), row.get(13), attempts).map(Some)
+            let mut whole: Option<Dossier> = None;
+            for row in found.get(reference.as_str()).into_iter().flatten() {
+                let mut cells = cells(row)?;
+                let order = dossier(&mut cells)?;
+                whole.get_or_insert(order).attempts.extend(attempt(&mut cells)?);
+            }
+            Ok(whole)
         };
         Ok(references.iter().map(answer).collect())
     }

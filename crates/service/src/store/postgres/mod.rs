@@ -13,7 +13,6 @@ mod portable;
 mod receipts;
 mod settling;
 mod stepping;
-mod visits;
 
 use std::time::Duration;
 

@@ -7,12 +7,11 @@ use tokio_postgres::Row;
 
 use super::batch::{Batch, column};
 use super::outbox::insert_events;
-use super::{Postgres, Told, change, many, one};
-use crate::domain::{
-    ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Standing,
-};
+use super::portable::cells;
+use super::{Postgres, Told, change, many};
+use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Standing};
 use crate::store::portable::{Statement, values};
-use crate::store::records::{ORDER_COLUMNS, OrderRow, read_standing};
+use crate::store::records::{ORDER_COLUMNS, order, read_standing};
 use crate::store::{Created, Result};
 
 impl Postgres {
@@ -26,15 +25,6 @@ impl Postgres {
         id: &ExternalTransactionId,
     ) -> Result<Option<Standing>> {
         self.standings.run((application, id.clone())).await?
-    }
-
-    pub(in crate::store) async fn order_by_reference(
-        &self,
-        reference: &ReferenceNumber,
-    ) -> Result<Option<Order>> {
-        let sql = format!("select {ORDER_COLUMNS} from orders where reference_number = $1");
-        let row = one(&self.client().await?, &sql, &[&reference.as_str()]).await?;
-        row.map(|row| order_row(&row).read()).transpose()
     }
 }
 
@@ -124,12 +114,10 @@ async fn created(db: &Client, orders: &[NewOrder]) -> Told<Vec<Result<Created>>>
     let stored: HashMap<(i64, &str), &Row> =
         rows.iter().map(|row| ((row.get(1), row.get(2)), row)).collect();
     // An id may come twice in a batch, so rows are lent, not given away.
-    let created = |order: &NewOrder| {
-        let row = stored.get(&(order.application.0, order.external_transaction_id.as_str()));
-        Ok(match row.map(|row| order_row(row).read()).transpose()? {
-            Some(stored) if stored.reference_number == order.reference_number => {
-                Created::New(stored)
-            }
+    let created = |new: &NewOrder| {
+        let row = stored.get(&(new.application.0, new.external_transaction_id.as_str()));
+        Ok(match row.map(|row| cells(row)?.read(order)).transpose()? {
+            Some(stored) if stored.reference_number == new.reference_number => Created::New(stored),
             Some(stored) => Created::Existing(stored),
             None => Created::ReferenceTaken,
         })
@@ -159,21 +147,5 @@ impl Batch for Standings {
             answers[place - 1] = read_standing(row.get(1), row.get(2), row.get(3)).map(Some);
         }
         Ok(answers)
-    }
-}
-
-pub(super) fn order_row(row: &Row) -> OrderRow {
-    OrderRow {
-        reference_number: row.get(0),
-        application_id: row.get(1),
-        external_transaction_id: row.get(2),
-        status: row.get(3),
-        amount: row.get(4),
-        quantity: row.get(5),
-        payer_id: row.get(6),
-        name: row.get(7),
-        additional_info: row.get(8),
-        created_at_ms: row.get(9),
-        expires_at_ms: row.get(10),
     }
 }

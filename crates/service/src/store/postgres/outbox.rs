@@ -12,8 +12,8 @@ use super::portable::{self, closed};
 use super::{Fault, Postgres, REAL_NOW_MS, Told, change, many};
 use crate::domain::{ApplicationId, Event, EventId, Lane, NewOrder, ReferenceNumber, Steady};
 use crate::store::outbox::{
-    CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote, ReplaySlice,
-    SCANNED_MAX, Stretch, in_force, lane_due,
+    CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, LEASE_MS, ReplayNote, ReplaySlice, SCANNED_MAX,
+    Stretch, event, in_force, lane_due,
 };
 use crate::store::{
     Claimed, DeliveryAttempt, EventFilter, EventRecord, EventState, Feed, FeedPage, LaneDue,
@@ -169,7 +169,7 @@ impl Postgres {
             )
             .await
             .map_err(Fault::from)?;
-        rows.iter().map(|row| event_row(row).read()).collect()
+        rows.iter().map(|row| portable::cells(row)?.read(event)).collect()
     }
 
     pub(in crate::store) async fn replay(
@@ -242,7 +242,8 @@ impl Postgres {
             )
             .await
             .map_err(Fault::from)?;
-        let events = rows.iter().map(|row| event_row(row).read()).collect::<Result<_>>()?;
+        let events =
+            rows.iter().map(|row| portable::cells(row)?.read(event)).collect::<Result<_>>()?;
         Ok(Feed::of(events, stretch, page.limit, unseen_for))
     }
 }
@@ -406,21 +407,5 @@ fn claim_row(row: &Row) -> ClaimRow {
         next_attempt_at_ms: row.get(7),
         queued_at_ms: row.get(8),
         created_at_ms: row.get(9),
-    }
-}
-
-fn event_row(row: &Row) -> EventRow {
-    EventRow {
-        id: row.get(0),
-        application_id: row.get(1),
-        reference_number: row.get(2),
-        status: row.get(3),
-        body: row.get(4),
-        webhook_url: row.get(5),
-        state: row.get(6),
-        attempts: row.get(7),
-        failures: row.get(8),
-        next_attempt_at_ms: row.get(9),
-        created_at_ms: row.get(10),
     }
 }

@@ -2,48 +2,19 @@
 
 use deadpool_postgres::GenericClient;
 use jiff::Timestamp;
-use tokio_postgres::Row;
 
 use super::batch::column;
 use super::stepping::{reserve, step};
 use super::{Fault, Param, Postgres, Told, change, one};
 use crate::domain::{
-    About, AttemptId, CancelReason, Change, Instrument, PaymentAttempt, PaymentMethod,
-    ReferenceNumber, Stamp, Step, TRIES_PER_METHOD_MAX,
+    AttemptId, CancelReason, Change, Instrument, PaymentAttempt, PaymentMethod, ReferenceNumber,
+    Stamp, Step, TRIES_PER_METHOD_MAX,
 };
 use crate::store::as_limit;
-use crate::store::paying::{InstrumentColumns, PaymentAttemptRow, SOONER, free_at_ms, unsettled};
-use crate::store::records::read_reference;
+use crate::store::paying::{InstrumentColumns, SOONER, free_at_ms, unsettled};
 use crate::store::{NewAttempt, Result, Started, Stepped};
 
 impl Postgres {
-    pub(in crate::store) async fn order_of(
-        &self,
-        about: &About,
-    ) -> Result<Option<(ReferenceNumber, Option<AttemptId>)>> {
-        let by_attempt = "select reference_number, id from payment_attempts where id = $1";
-        let by_reference = "select a.reference_number, a.id from bank_references r
-                            join payment_attempts a on a.id = r.attempt_id
-                            where r.entity = $1 and r.number = $2";
-        let found = match about {
-            About::Order(reference) => return Ok(Some((reference.clone(), None))),
-            About::Attempt(id) => one(&self.client().await?, by_attempt, &[&id.as_str()]).await?,
-            About::Reference(bank) => {
-                let db = self.client().await?;
-                one(&db, by_reference, &[&bank.entity(), &bank.number()]).await?
-            }
-        };
-        let Some(row) = found else { return Ok(None) };
-        Ok(Some((read_reference(row.get(0))?, AttemptId::parse(row.get(1)))))
-    }
-
-    pub(in crate::store) async fn attempt_by_code(&self, code: &str) -> Result<Option<AttemptId>> {
-        let select = "select id from payment_attempts where code = $1
-                      order by created_at_ms desc limit 1";
-        let found = one(&self.client().await?, select, &[&code]).await?;
-        Ok(found.and_then(|row| AttemptId::parse(row.get(0))))
-    }
-
     pub(in crate::store) async fn start_attempt(&self, new: NewAttempt) -> Result<Started> {
         let mut db = self.client().await?;
         let transaction = db.transaction().await.map_err(Fault::from)?;
@@ -280,28 +251,4 @@ async fn request_cancel(
     )
     .await?;
     Ok(true)
-}
-
-/// From this column on; none where an order has no attempt.
-pub(super) fn attempt_row(row: &Row, at: usize) -> Option<PaymentAttemptRow> {
-    Some(PaymentAttemptRow {
-        id: row.get::<_, Option<String>>(at)?,
-        application_id: row.get(at + 1),
-        reference_number: row.get(at + 2),
-        method: row.get(at + 3),
-        rail: row.get(at + 4),
-        state: row.get(at + 5),
-        reason: row.get(at + 6),
-        rail_id: row.get(at + 7),
-        phone_masked: row.get(at + 8),
-        phone_sealed: row.get(at + 9),
-        entity: row.get(at + 10),
-        bank_reference: row.get(at + 11),
-        code: row.get(at + 12),
-        link: row.get(at + 13),
-        created_at_ms: row.get(at + 14),
-        deadline_at_ms: row.get(at + 15),
-        due_at_ms: row.get(at + 16),
-        polls: row.get(at + 17),
-    })
 }

@@ -16,6 +16,10 @@ impl Postgres {
         found(&self.client().await?, &statement).await
     }
 
+    pub(in crate::store) async fn look_up(&self, statement: Statement) -> Result<Vec<Cells>> {
+        found(&self.client().await?, &statement).await
+    }
+
     pub(in crate::store) async fn read(
         &self,
         statements: Vec<Statement>,
@@ -48,7 +52,7 @@ impl Postgres {
 
 async fn found(db: &impl GenericClient, statement: &Statement) -> Result<Vec<Cells>> {
     let rows = many(db, &own(&statement.sql), &given(statement)).await?;
-    rows.iter().map(|row| cells(row).map(Cells::new)).collect()
+    rows.iter().map(cells).collect()
 }
 
 pub(super) fn closed() -> StoreError {
@@ -69,7 +73,7 @@ fn given(statement: &Statement) -> Vec<&(dyn ToSql + Sync)> {
     statement.values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
 }
 
-fn cells(row: &Row) -> Result<Vec<Value>> {
+pub(super) fn cells(row: &Row) -> Result<Cells> {
     let one = |column: usize| -> Result<Value> {
         let kind = row.columns()[column].type_();
         let read = match *kind {
@@ -82,7 +86,7 @@ fn cells(row: &Row) -> Result<Vec<Value>> {
         };
         Ok(read.map_err(Fault::from)?)
     };
-    (0..row.len()).map(one).collect()
+    (0..row.len()).map(one).collect::<Result<_>>().map(Cells::new)
 }
 
 impl ToSql for Value {

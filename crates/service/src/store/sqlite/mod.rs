@@ -13,7 +13,6 @@ mod settling;
 mod statements;
 mod stepping;
 mod thread;
-mod visits;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

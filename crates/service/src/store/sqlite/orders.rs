@@ -7,15 +7,11 @@ use rusqlite::{Row, params};
 use super::Sqlite;
 use super::order_ids::{IdKey, OrderIds};
 use super::outbox::insert_event;
+use super::portable::cells;
 use super::statements::{Db, execute, row};
-use crate::domain::{
-    ApplicationId, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Standing,
-};
-use crate::store::records::{ORDER_COLUMNS, OrderRow, read_standing};
+use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, Standing};
+use crate::store::records::{self, ORDER_COLUMNS, read_standing};
 use crate::store::{Created, Result};
-
-static BY_REFERENCE: LazyLock<String> =
-    LazyLock::new(|| format!("select {ORDER_COLUMNS} from orders where reference_number = ?1"));
 
 static BY_NUMBER: LazyLock<String> = LazyLock::new(|| {
     format!(
@@ -76,16 +72,6 @@ impl Sqlite {
             found.filter_map(Result::transpose).collect()
         })
     }
-
-    pub(in crate::store) async fn order_by_reference(
-        &self,
-        reference: &ReferenceNumber,
-    ) -> Result<Option<Order>> {
-        self.lookups.run(|db| {
-            let found = row(db, BY_REFERENCE.as_str(), [reference.as_str()], order_row)?;
-            found.map(OrderRow::read).transpose()
-        })
-    }
 }
 
 enum Inserted {
@@ -97,9 +83,8 @@ enum Inserted {
 fn create_order(db: &Db<'_>, ids: &OrderIds, order: &NewOrder, key: IdKey) -> Result<Inserted> {
     if let Some(number) = ids.find(db, &key)? {
         let given = params![number, key.application, order.external_transaction_id.as_str()];
-        let existing =
-            row(db, BY_NUMBER.as_str(), given, order_row)?.map(OrderRow::read).transpose();
-        return existing.map(Inserted::Not);
+        let existing = row(db, BY_NUMBER.as_str(), given, cells)?;
+        return existing.map(|cells| cells.read(records::order)).transpose().map(Inserted::Not);
     }
     let added = execute(
         db,
@@ -146,20 +131,4 @@ fn standing(
         None => row(db, STANDING_BY_HASH, params![key.hash, key.application, id.as_str()], read),
     };
     found?.transpose()
-}
-
-pub(super) fn order_row(row: &Row<'_>) -> rusqlite::Result<OrderRow> {
-    Ok(OrderRow {
-        reference_number: row.get(0)?,
-        application_id: row.get(1)?,
-        external_transaction_id: row.get(2)?,
-        status: row.get(3)?,
-        amount: row.get(4)?,
-        quantity: row.get(5)?,
-        payer_id: row.get(6)?,
-        name: row.get(7)?,
-        additional_info: row.get(8)?,
-        created_at_ms: row.get(9)?,
-        expires_at_ms: row.get(10)?,
-    })
 }

@@ -5,13 +5,14 @@ use std::time::Duration;
 use rusqlite::{Row, params, params_from_iter};
 
 use super::Sqlite;
+use super::portable::cells;
 use super::statements::{Db, execute, row, rows};
 use crate::domain::{ApplicationId, Event, EventId, Lane, ReferenceNumber, Steady};
 use crate::store::outbox::{
-    CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, EventRow, LEASE_MS, ReplayNote, ReplaySlice,
-    SCANNED_MAX, Stretch, in_force, lane_due,
+    CLAIM_COLUMNS, ClaimRow, EVENT_COLUMNS, LEASE_MS, ReplayNote, ReplaySlice, SCANNED_MAX,
+    Stretch, event, in_force, lane_due,
 };
-use crate::store::portable::Statement;
+use crate::store::portable::{Statement, each};
 use crate::store::{
     Claimed, DeliveryAttempt, EventFilter, EventRecord, EventState, Feed, FeedPage, LaneDue,
     LeaseToken, Recorded, Result, Want, as_limit,
@@ -82,7 +83,7 @@ impl Sqlite {
                 let (id, application, reference, state) = parameters(&filter);
                 let ((after, to), limit) = (filter.ids(), as_limit(limit));
                 let given = params![id, application, reference, state, after, to, limit];
-                rows(db, &sql, given, event_row)?.into_iter().map(EventRow::read).collect()
+                each(rows(db, &sql, given, cells)?, event)
             })
             .await
     }
@@ -270,8 +271,7 @@ fn feed(db: &Db<'_>, page: &FeedPage, unseen_for: Duration) -> Result<Feed> {
     );
     let limit = as_limit(page.limit.saturating_add(1));
     let given = params![page.application.0, after, stretch.last_id, page.undelivered, limit];
-    let events = rows(db, &sql, given, event_row)?;
-    let events = events.into_iter().map(EventRow::read).collect::<Result<_>>()?;
+    let events = each(rows(db, &sql, given, cells)?, event)?;
     Ok(Feed::of(events, stretch, page.limit, unseen_for))
 }
 
@@ -316,22 +316,6 @@ fn parameters(filter: &EventFilter) -> Parameters<'_> {
         filter.reference_number.as_ref().map(ReferenceNumber::as_str),
         filter.state.map(EventState::as_str),
     )
-}
-
-fn event_row(row: &Row<'_>) -> rusqlite::Result<EventRow> {
-    Ok(EventRow {
-        id: row.get(0)?,
-        application_id: row.get(1)?,
-        reference_number: row.get(2)?,
-        status: row.get(3)?,
-        body: row.get(4)?,
-        webhook_url: row.get(5)?,
-        state: row.get(6)?,
-        attempts: row.get(7)?,
-        failures: row.get(8)?,
-        next_attempt_at_ms: row.get(9)?,
-        created_at_ms: row.get(10)?,
-    })
 }
 
 #[cfg(test)]

@@ -3,21 +3,22 @@
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
-use rusqlite::{Row, params};
+use rusqlite::params;
 
 use super::Sqlite;
+use super::portable::cells;
 use super::statements::{Db, execute, row, rows};
 use super::stepping::{reserve, step};
 use crate::domain::{
-    About, AttemptId, CancelReason, Change, Dossier, Instrument, PaymentAttempt, PaymentMethod,
+    AttemptId, CancelReason, Change, Dossier, Instrument, PaymentAttempt, PaymentMethod,
     ReferenceNumber, Stamp, Status, Step, TRIES_PER_METHOD_MAX,
 };
 use crate::store::as_limit;
 use crate::store::paying::{
-    ATTEMPT_COLUMNS, DOSSIER_COLUMNS, InstrumentColumns, PaymentAttemptRow, SOONER, dossier,
-    free_at_ms, unsettled,
+    ATTEMPT_COLUMNS, DOSSIER_COLUMNS, InstrumentColumns, SOONER, attempt, dossier, free_at_ms,
+    unsettled,
 };
-use crate::store::records::{ORDER_COLUMNS, OrderRow, read_reference, read_status};
+use crate::store::records::{ORDER_COLUMNS, read_status};
 use crate::store::{NewAttempt, Result, Started, Stepped};
 
 impl Sqlite {
@@ -26,21 +27,6 @@ impl Sqlite {
         reference: &ReferenceNumber,
     ) -> Result<Option<Dossier>> {
         self.lookups.run(|db| read_dossier(db, reference))
-    }
-
-    pub(in crate::store) async fn order_of(
-        &self,
-        about: &About,
-    ) -> Result<Option<(ReferenceNumber, Option<AttemptId>)>> {
-        self.lookups.run(|db| order_of(db, about))
-    }
-
-    pub(in crate::store) async fn attempt_by_code(&self, code: &str) -> Result<Option<AttemptId>> {
-        let sql = "select id from payment_attempts where code = ?1
-                   order by created_at_ms desc limit 1";
-        let found: Option<String> =
-            self.lookups.run(|db| row(db, sql, [code], |row| row.get(0)))?;
-        Ok(found.as_deref().and_then(AttemptId::parse))
     }
 
     pub(in crate::store) async fn start_attempt(&self, new: NewAttempt) -> Result<Started> {
@@ -75,29 +61,16 @@ static SELECT_ATTEMPTS: LazyLock<String> = LazyLock::new(|| {
 
 pub(super) fn read_dossier(db: &Db<'_>, reference: &ReferenceNumber) -> Result<Option<Dossier>> {
     let found = row(db, SELECT_DOSSIER.as_str(), [reference.as_str()], |row| {
-        let requested: Option<String> = row.get(11)?;
         // While the first statement is open, the second sees the same state of the database.
-        let attempts = rows(db, SELECT_ATTEMPTS.as_str(), [reference.as_str()], attempt_row);
-        Ok((super::orders::order_row(row)?, requested, row.get(12)?, row.get(13)?, attempts))
+        let attempts = rows(db, SELECT_ATTEMPTS.as_str(), [reference.as_str()], cells);
+        Ok((cells(row)?, attempts))
     })?;
-    let Some((order, requested, closing, settled, attempts)) = found else { return Ok(None) };
-    let attempts = attempts?.into_iter().map(PaymentAttemptRow::read).collect::<Result<_>>()?;
-    dossier(OrderRow::read(order)?, requested.as_deref(), closing, settled, attempts).map(Some)
-}
-
-fn order_of(db: &Db<'_>, about: &About) -> Result<Option<(ReferenceNumber, Option<AttemptId>)>> {
-    let by_attempt = "select reference_number, id from payment_attempts where id = ?1";
-    let by_reference = "select a.reference_number, a.id from bank_references r
-                        join payment_attempts a on a.id = r.attempt_id
-                        where r.entity = ?1 and r.number = ?2";
-    let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
-    let found = match about {
-        About::Order(reference) => return Ok(Some((reference.clone(), None))),
-        About::Attempt(id) => row(db, by_attempt, [id.as_str()], read)?,
-        About::Reference(bank) => row(db, by_reference, [bank.entity(), bank.number()], read)?,
-    };
-    let Some((reference, id)) = found else { return Ok(None) };
-    Ok(Some((read_reference(&reference)?, AttemptId::parse(&id))))
+    let Some((order, attempts)) = found else { return Ok(None) };
+    let mut dossier = order.read(dossier)?;
+    for cells in attempts? {
+        dossier.attempts.extend(cells.read(attempt)?);
+    }
+    Ok(Some(dossier))
 }
 
 fn start(db: &Db<'_>, new: &NewAttempt) -> Result<Started> {
@@ -304,27 +277,4 @@ fn request_cancel(
         )?;
     }
     Ok(noted == 1)
-}
-
-fn attempt_row(row: &Row<'_>) -> rusqlite::Result<PaymentAttemptRow> {
-    Ok(PaymentAttemptRow {
-        id: row.get(0)?,
-        application_id: row.get(1)?,
-        reference_number: row.get(2)?,
-        method: row.get(3)?,
-        rail: row.get(4)?,
-        state: row.get(5)?,
-        reason: row.get(6)?,
-        rail_id: row.get(7)?,
-        phone_masked: row.get(8)?,
-        phone_sealed: row.get(9)?,
-        entity: row.get(10)?,
-        bank_reference: row.get(11)?,
-        code: row.get(12)?,
-        link: row.get(13)?,
-        created_at_ms: row.get(14)?,
-        deadline_at_ms: row.get(15)?,
-        due_at_ms: row.get(16)?,
-        polls: row.get(17)?,
-    })
 }

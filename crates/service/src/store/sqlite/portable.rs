@@ -1,7 +1,7 @@
 //! Portable statements on SQLite.
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{ToSql, params_from_iter};
+use rusqlite::{Row, ToSql, params_from_iter};
 
 use super::Sqlite;
 use super::statements::{Db, execute, rows};
@@ -11,6 +11,10 @@ use crate::store::portable::{Cells, Statement, Value};
 impl Sqlite {
     pub(in crate::store) async fn select(&self, statement: Statement) -> Result<Vec<Cells>> {
         self.looker.run(move |db| found(db, &statement)).await
+    }
+
+    pub(in crate::store) async fn look_up(&self, statement: Statement) -> Result<Vec<Cells>> {
+        self.lookups.run(|db| found(db, &statement))
     }
 
     pub(in crate::store) async fn read(
@@ -45,11 +49,13 @@ fn found(db: &Db<'_>, statement: &Statement) -> Result<Vec<Cells>> {
     let Statement { sql, values } = statement;
     #[cfg(test)]
     tests::is_served_by_indexes(db, sql)?;
-    rows(db, sql, params_from_iter(values), |row| {
-        let columns = row.as_ref().column_count();
-        let cells = (0..columns).map(|column| row.get_ref(column).map(value));
-        cells.collect::<rusqlite::Result<_>>().map(Cells::new)
-    })
+    rows(db, sql, params_from_iter(values), cells)
+}
+
+pub(super) fn cells(row: &Row<'_>) -> rusqlite::Result<Cells> {
+    let columns = row.as_ref().column_count();
+    let cells = (0..columns).map(|column| row.get_ref(column).map(value));
+    cells.collect::<rusqlite::Result<_>>().map(Cells::new)
 }
 
 impl ToSql for Value {
