@@ -1,6 +1,6 @@
 //! Token buckets: who asks too often is told when to come back.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -40,86 +40,108 @@ const WINDOW_PERIOD: Duration = Duration::from_mins(1);
 /// Whole pages of one order at once; then as many as looks.
 const PAGES_AT_ONCE: NonZeroU32 = NonZeroU32::new(60).expect("not zero");
 
-type Buckets<K> = RateLimiter<K, DashMapStateStore<K>, DefaultClock>;
+/// What is counted, each for keys of its own.
+#[derive(Clone, Copy)]
+enum Rate {
+    CredentialFailures,
+    AddressFailures,
+    PartnerRequests,
+    OrderQueries,
+    EventPages,
+    CheckoutMisses,
+    CheckoutPolls,
+    CheckoutPages,
+    CheckoutWindows,
+    SignIns,
+    SignInAddresses,
+    Codes,
+    Pushes,
+    PlaygroundOrders,
+}
+
+impl Rate {
+    /// In the order of their numbers.
+    const ALL: [Self; 14] = [
+        Self::CredentialFailures,
+        Self::AddressFailures,
+        Self::PartnerRequests,
+        Self::OrderQueries,
+        Self::EventPages,
+        Self::CheckoutMisses,
+        Self::CheckoutPolls,
+        Self::CheckoutPages,
+        Self::CheckoutWindows,
+        Self::SignIns,
+        Self::SignInAddresses,
+        Self::Codes,
+        Self::Pushes,
+        Self::PlaygroundOrders,
+    ];
+
+    fn quota(self, limits: &Limits) -> Quota {
+        let a_second = |rate| Quota::per_second(at_least_one(rate));
+        let a_minute = |rate| Quota::per_minute(at_least_one(rate));
+        let every = |period| Quota::with_period(period).expect("not zero");
+        match self {
+            Self::CredentialFailures => a_minute(limits.token_failures_per_minute),
+            Self::AddressFailures => a_minute(limits.address_failures_per_minute),
+            Self::PartnerRequests => a_second(limits.partner_requests_per_second),
+            Self::OrderQueries => a_second(limits.order_queries_per_second),
+            Self::EventPages => a_second(limits.event_pages_per_second),
+            Self::CheckoutMisses => a_minute(limits.checkout_misses_per_minute),
+            Self::CheckoutPolls => a_second(limits.checkout_polls_per_second),
+            Self::CheckoutPages => {
+                a_second(limits.checkout_polls_per_second).allow_burst(PAGES_AT_ONCE)
+            }
+            Self::CheckoutWindows => every(WINDOW_PERIOD).allow_burst(WINDOWS_AT_ONCE),
+            Self::SignIns => Quota::per_minute(SIGN_INS_PER_MINUTE),
+            Self::SignInAddresses => Quota::per_minute(SIGN_INS_OF_ADDRESS_PER_MINUTE),
+            Self::Codes => every(CODE_PERIOD).allow_burst(CODES_AT_ONCE),
+            Self::Pushes => every(PUSH_PERIOD).allow_burst(PUSHES_AT_ONCE),
+            Self::PlaygroundOrders => Quota::per_minute(PLAYGROUND_ORDERS_PER_MINUTE),
+        }
+    }
+}
+
+// A number finds its buckets.
+const _: () = {
+    let mut number = 0;
+    while number < Rate::ALL.len() {
+        assert!(Rate::ALL[number] as usize == number);
+        number += 1;
+    }
+};
+
+type Buckets = RateLimiter<u64, DashMapStateStore<u64>, DefaultClock>;
 
 pub struct RateLimits {
     clock: DefaultClock,
+    /// A hash stands for each key; nobody can make two alike.
     hasher: RandomState,
-    credential_failures: Buckets<u64>,
-    address_failures: Buckets<IpAddr>,
-    partner_requests: Buckets<PartnerId>,
-    order_queries: Buckets<u64>,
-    event_pages: Buckets<PartnerId>,
-    checkout_misses: Buckets<IpAddr>,
-    checkout_polls: Buckets<u64>,
-    checkout_pages: Buckets<u64>,
-    checkout_windows: Buckets<u64>,
-    sign_ins: Buckets<u64>,
-    sign_in_addresses: Buckets<IpAddr>,
-    codes: Buckets<i64>,
-    pushes: Buckets<u64>,
-    playground_orders: Buckets<IpAddr>,
+    buckets: [Buckets; Rate::ALL.len()],
 }
 
 impl RateLimits {
     pub fn new(limits: &Limits) -> Self {
-        let clock = DefaultClock::default();
         Self {
+            clock: DefaultClock::default(),
             hasher: RandomState::new(),
-            credential_failures: buckets(Quota::per_minute(at_least_one(
-                limits.token_failures_per_minute,
-            ))),
-            address_failures: buckets(Quota::per_minute(at_least_one(
-                limits.address_failures_per_minute,
-            ))),
-            partner_requests: buckets(Quota::per_second(at_least_one(
-                limits.partner_requests_per_second,
-            ))),
-            order_queries: buckets(Quota::per_second(at_least_one(
-                limits.order_queries_per_second,
-            ))),
-            event_pages: buckets(Quota::per_second(at_least_one(limits.event_pages_per_second))),
-            checkout_misses: buckets(Quota::per_minute(at_least_one(
-                limits.checkout_misses_per_minute,
-            ))),
-            checkout_polls: buckets(Quota::per_second(at_least_one(
-                limits.checkout_polls_per_second,
-            ))),
-            checkout_pages: buckets(
-                Quota::per_second(at_least_one(limits.checkout_polls_per_second))
-                    .allow_burst(PAGES_AT_ONCE),
-            ),
-            checkout_windows: buckets(
-                Quota::with_period(WINDOW_PERIOD).expect("not zero").allow_burst(WINDOWS_AT_ONCE),
-            ),
-            sign_ins: buckets(Quota::per_minute(SIGN_INS_PER_MINUTE)),
-            sign_in_addresses: buckets(Quota::per_minute(SIGN_INS_OF_ADDRESS_PER_MINUTE)),
-            codes: buckets(
-                Quota::with_period(CODE_PERIOD).expect("not zero").allow_burst(CODES_AT_ONCE),
-            ),
-            pushes: buckets(
-                Quota::with_period(PUSH_PERIOD).expect("not zero").allow_burst(PUSHES_AT_ONCE),
-            ),
-            playground_orders: buckets(Quota::per_minute(PLAYGROUND_ORDERS_PER_MINUTE)),
-            clock,
+            buckets: Rate::ALL.map(|rate| RateLimiter::dashmap(rate.quota(limits))),
         }
     }
 
     /// Counts a failed sign-in. Success is never counted: nobody can lock a partner out.
     pub fn token_failure(&self, client: Option<&ClientId>, from: IpAddr) -> Result<(), Limited> {
         let from = network(from);
-        self.spend(&self.address_failures, &from)?;
+        self.spend(Rate::AddressFailures, from)?;
         match client {
-            Some(client) => {
-                let key = self.hasher.hash_one((client, from));
-                self.spend(&self.credential_failures, &key)
-            }
+            Some(client) => self.spend(Rate::CredentialFailures, (client, from)),
             None => Ok(()),
         }
     }
 
     pub fn partner_request(&self, partner: PartnerId) -> Result<(), Limited> {
-        self.spend(&self.partner_requests, &partner)
+        self.spend(Rate::PartnerRequests, partner)
     }
 
     pub fn order_query(
@@ -127,80 +149,66 @@ impl RateLimits {
         partner: PartnerId,
         order: &ExternalTransactionId,
     ) -> Result<(), Limited> {
-        self.spend(&self.order_queries, &self.hasher.hash_one((partner, order)))
+        self.spend(Rate::OrderQueries, (partner, order))
     }
 
     /// A page of events may read thousands of rows.
     pub fn event_page(&self, partner: PartnerId) -> Result<(), Limited> {
-        self.spend(&self.event_pages, &partner)
+        self.spend(Rate::EventPages, partner)
     }
 
     /// Counts a try to sign in to the console: each costs an expensive hash.
     pub fn sign_in(&self, login: &str, from: IpAddr) -> Result<(), Limited> {
         let from = network(from);
-        self.spend(&self.sign_in_addresses, &from)?;
-        self.spend(&self.sign_ins, &self.hasher.hash_one((login, from)))
+        self.spend(Rate::SignInAddresses, from)?;
+        self.spend(Rate::SignIns, (login, from))
     }
 
     /// Counts a try of somebody's code, by who knows the password.
     pub fn code(&self, person: i64) -> Result<(), Limited> {
-        self.spend(&self.codes, &person)
+        self.spend(Rate::Codes, person)
     }
 
     /// Counts a request for money on somebody's telephone.
     pub fn push(&self, phone: &PhoneNumber) -> Result<(), Limited> {
-        self.spend(&self.pushes, &self.hasher.hash_one(phone.e164()))
+        self.spend(Rate::Pushes, phone.e164())
     }
 
     /// Counts an order of a sandbox's playground.
     pub fn playground_order(&self, from: IpAddr) -> Result<(), Limited> {
-        self.spend(&self.playground_orders, &network(from))
+        self.spend(Rate::PlaygroundOrders, network(from))
     }
 
     /// Counts a checkout page that does not exist: somebody may be guessing.
     pub fn checkout_miss(&self, from: IpAddr) -> Result<(), Limited> {
-        self.spend(&self.checkout_misses, &network(from))
+        self.spend(Rate::CheckoutMisses, network(from))
     }
 
     /// A look at an order, or a try to pay it.
     pub fn checkout_poll(&self, order: &ReferenceNumber) -> Result<(), Limited> {
-        self.spend(&self.checkout_polls, &self.hasher.hash_one(order))
+        self.spend(Rate::CheckoutPolls, order)
     }
 
     /// A whole page of an order.
     pub fn checkout_page(&self, order: &ReferenceNumber) -> Result<(), Limited> {
-        self.spend(&self.checkout_pages, &self.hasher.hash_one(order))
+        self.spend(Rate::CheckoutPages, order)
     }
 
     /// Another window of an order, which is a row.
     pub fn checkout_window(&self, order: &ReferenceNumber) -> Result<(), Limited> {
-        self.spend(&self.checkout_windows, &self.hasher.hash_one(order))
+        self.spend(Rate::CheckoutWindows, order)
     }
 
     /// Forgets buckets that are full again, so that memory follows the traffic.
     pub fn forget_idle(&self) {
-        self.credential_failures.retain_recent();
-        self.address_failures.retain_recent();
-        self.partner_requests.retain_recent();
-        self.order_queries.retain_recent();
-        self.event_pages.retain_recent();
-        self.checkout_misses.retain_recent();
-        self.checkout_polls.retain_recent();
-        self.checkout_pages.retain_recent();
-        self.checkout_windows.retain_recent();
-        self.sign_ins.retain_recent();
-        self.sign_in_addresses.retain_recent();
-        self.codes.retain_recent();
-        self.pushes.retain_recent();
-        self.playground_orders.retain_recent();
+        for buckets in &self.buckets {
+            buckets.retain_recent();
+        }
     }
 
-    fn spend<K: std::hash::Hash + Eq + Clone>(
-        &self,
-        buckets: &Buckets<K>,
-        key: &K,
-    ) -> Result<(), Limited> {
-        buckets.check_key(key).map_err(|until| {
+    fn spend(&self, rate: Rate, key: impl Hash) -> Result<(), Limited> {
+        let key = self.hasher.hash_one(key);
+        self.buckets[rate as usize].check_key(&key).map_err(|until| {
             let wait = until.wait_time_from(self.clock.now());
             Limited { retry_after_s: wait.as_secs() + 1 }
         })
@@ -213,10 +221,6 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
         IpAddr::V4(_) => address,
         IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() >> 64 << 64).into()),
     }
-}
-
-fn buckets<K: std::hash::Hash + Eq + Clone>(quota: Quota) -> Buckets<K> {
-    RateLimiter::dashmap(quota)
 }
 
 fn at_least_one(rate: u32) -> NonZeroU32 {

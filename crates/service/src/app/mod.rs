@@ -11,6 +11,7 @@ mod outbox_bell;
 mod random;
 mod ready;
 mod request_log;
+mod seats;
 mod signers;
 mod tokens;
 
@@ -29,6 +30,7 @@ pub use outbox_bell::OutboxBell;
 pub use random::Random;
 pub use ready::Ready;
 pub use request_log::{RequestLog, Trace};
+pub use seats::{House, Seat, Seats};
 pub use signers::Signers;
 pub use tokens::{Token, TokenCache};
 
@@ -40,6 +42,11 @@ use crate::store::{Database, Options, Store, StoreError};
 use secrecy::ExposeSecret;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
+
+const LISTENING_OF_NODE: usize = 64;
+const LISTENING_OF_HOUSE: usize = 16;
+const EXPORTING_OF_NODE: usize = 8;
+const EXPORTING_OF_HOUSE: usize = 2;
 
 #[derive(Clone)]
 pub struct App(Arc<Tools>);
@@ -61,6 +68,10 @@ pub struct Tools {
     pub travel: tokio::sync::Mutex<()>,
     /// Held by whoever sends again all that failed: one at a time.
     pub recovering: Arc<Semaphore>,
+    /// Pages of the console that listen for news.
+    pub listening: Seats,
+    /// Lists on their way to who asked for a file: each holds some of its rows in memory.
+    pub exporting: Seats,
     pub directory: DirectoryCache,
     pub tokens: TokenCache,
     pub signers: Signers,
@@ -137,6 +148,8 @@ impl App {
             random,
             travel: tokio::sync::Mutex::new(()),
             recovering: Arc::new(Semaphore::new(1)),
+            listening: Seats::new(LISTENING_OF_NODE, LISTENING_OF_HOUSE),
+            exporting: Seats::new(EXPORTING_OF_NODE, EXPORTING_OF_HOUSE),
             directory,
             tokens: TokenCache::default(),
             signers: Signers::default(),

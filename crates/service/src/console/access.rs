@@ -9,7 +9,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::SignedDuration;
 
 use super::frame::{Refusal, language, referer_path};
-use crate::app::App;
+use crate::app::{App, House};
 use crate::domain::{ApplicationId, ApplicationUuid, Author, Permission, after, may};
 use crate::http::{Exchange, Language, Pairs, Path, own_origin, read_form};
 use crate::store::{Application, NewSession, Partner, PartnerState, Person, Scope, StoreError};
@@ -99,6 +99,14 @@ fn scope(app: &App, person: &Person) -> Scope {
 impl Viewer {
     pub(super) fn is_operator(&self) -> bool {
         self.person.partner.is_none()
+    }
+
+    /// Who shares what a node has few of.
+    pub(super) fn house(&self) -> House {
+        match self.person.partner {
+            Some(partner) => House::Merchant(partner),
+            None => House::Operator(self.person.id),
+        }
     }
 
     pub(super) fn may(&self, permission: Permission) -> bool {

@@ -170,6 +170,8 @@ pub(super) enum Refusal {
     BadForm,
     /// Nothing was done, for this reason.
     Conflict(fn(&Texts) -> &'static str),
+    /// They, or all together, have as many of it as this node gives at once.
+    TooMany,
     Unavailable(String),
     Broken(String),
 }
@@ -230,6 +232,7 @@ fn refused(app: &App, refusal: &Refusal, headers: &HeaderMap, request_id: String
             (StatusCode::UNPROCESSABLE_ENTITY, t.bad_form, t.bad_form_text.to_owned())
         }
         Refusal::Conflict(why) => (StatusCode::CONFLICT, t.not_done, why(t).to_owned()),
+        Refusal::TooMany => (StatusCode::TOO_MANY_REQUESTS, t.too_many, t.too_many_text.to_owned()),
         Refusal::Unavailable(reason) => {
             tracing::error!(request_id, reason, "a page of the console failed");
             (StatusCode::SERVICE_UNAVAILABLE, t.unavailable, t.unavailable_text.to_owned())

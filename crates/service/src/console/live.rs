@@ -8,16 +8,12 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use http_body_util::channel::Channel;
 use hyper::body::Bytes;
-use tokio::sync::Semaphore;
 
 use super::access::Viewer;
 use super::frame::Refusal;
 use crate::app::App;
 use crate::http::Streaming;
 
-/// Pages that listen at once, per node.
-const STREAMS_MAX: usize = 64;
-static STREAMS: Semaphore = Semaphore::const_new(STREAMS_MAX);
 /// How often this node's news are looked at.
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
 /// What other nodes did shows after this many looks at the latest.
@@ -27,11 +23,11 @@ const LOOKS_MAX: u32 = 1_200;
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) async fn live(State(app): State<App>, viewer: Viewer) -> Result<Response, Refusal> {
-    let turn = STREAMS.try_acquire().map_err(|_| Refusal::Unavailable("too many pages".into()))?;
+    let seat = app.listening.take(viewer.house()).ok_or(Refusal::TooMany)?;
     let shown = viewer.asked("seen").parse().ok();
     let (mut sender, body) = Channel::<Bytes>::new(4);
     tokio::spawn(async move {
-        let _turn = turn;
+        let _seat = seat;
         // What happened between a page and its stream is news as well.
         let mut seen = shown.or(app.news.count());
         let mut silent = 0;

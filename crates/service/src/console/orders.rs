@@ -10,20 +10,17 @@ use axum::response::{IntoResponse, Redirect, Response};
 use http_body_util::channel::Channel;
 use hyper::body::Bytes;
 use jiff::civil::Date;
-use tokio::sync::Semaphore;
 
 use super::access::Viewer;
 use super::frame::{Frame, Refusal, Section, respond};
 use super::links::{Link, PAGE_ROWS};
 use super::webhooks;
-use crate::app::App;
+use crate::app::{App, Seat};
 use crate::domain::{Centimos, Status, luanda_midnight};
 use crate::http::Streaming;
 use crate::store::{OrderFilter, OrderLine, Scope};
 
 const EXPORT_ROWS: usize = 1_000;
-/// At once, per node: each holds some of its rows in memory while its reader takes its time.
-static EXPORTS: Semaphore = Semaphore::const_new(8);
 const PART_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Template)]
@@ -151,17 +148,13 @@ pub(super) async fn search(
 
 /// GET /console/orders.csv: every order of the filter, as it is read.
 pub(super) async fn export(State(app): State<App>, viewer: Viewer) -> Result<Response, Refusal> {
-    let turn =
-        EXPORTS.try_acquire().map_err(|_| Refusal::Unavailable("too many exports".into()))?;
+    let seat = app.exporting.take(viewer.house()).ok_or(Refusal::TooMany)?;
     let (scope, filter) = (viewer.narrowed(&app), filter(&viewer));
     app.store
         .note(app.clock.now(), &viewer.author(), "orders.export", "orders", &viewer.here)
         .await?;
     let (sender, body) = Channel::<Bytes, ExportBrokeOff>::new(1);
-    tokio::spawn(async move {
-        write_csv(app, scope, filter, sender).await;
-        drop(turn);
-    });
+    tokio::spawn(write_csv(app, scope, filter, sender, seat));
     let mut response = Response::new(Body::new(body));
     response.extensions_mut().insert(Streaming);
     let headers = response.headers_mut();
@@ -183,6 +176,8 @@ async fn write_csv(
     scope: Scope,
     filter: OrderFilter,
     mut sender: http_body_util::channel::Sender<Bytes, ExportBrokeOff>,
+    // The last, so that it is free before the reader sees the end.
+    _seat: Seat,
 ) {
     let mut before = None;
     let mut text = String::from(

@@ -160,7 +160,7 @@ pub(super) async fn add(
 ) -> Result<Response, Refusal> {
     viewer.needs(Permission::ManagePeople)?;
     let login = Login::parse(form.value("login")).map_err(|_| Refusal::BadForm)?;
-    let role = Role::from_word(form.value("role")).ok_or(Refusal::BadForm)?;
+    let role = Role::from_text(form.value("role")).ok_or(Refusal::BadForm)?;
     let invited = invite(&app, &login, viewer.person.partner, role, &viewer.author()).await?;
     page(&app, &viewer, &headers, Some(invited)).await
 }
@@ -183,7 +183,7 @@ pub(super) async fn change(
         return Err(Refusal::Forbidden);
     }
     let change = match form.value("change") {
-        "role" => PersonChange::Role(Role::from_word(form.value("role")).ok_or(Refusal::BadForm)?),
+        "role" => PersonChange::Role(Role::from_text(form.value("role")).ok_or(Refusal::BadForm)?),
         "disable" => PersonChange::Disable,
         "enable" => PersonChange::Enable,
         "totp_off" => PersonChange::Totp(None),

@@ -73,7 +73,7 @@ pub(super) async fn webhooks(
     let scope = viewer.narrowed(&app);
     let kind = match viewer.asked("state") {
         "failing" => Some(EventKind::Failing),
-        word => EventState::ALL.into_iter().find(|s| s.as_str() == word).map(EventKind::State),
+        word => EventState::from_text(word).map(EventKind::State),
     };
     let before = Some(viewer.asked("before").to_owned()).filter(|cursor| !cursor.is_empty());
     let page = app.store.event_lines(&scope, kind, before.clone(), PAGE_ROWS).await?;

@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::words::words;
 use super::{ApplicationId, BankReference, Event, PaymentMethod, ReferenceNumber, after};
 
 /// The payer has this long to answer a push. The ring of the waiting page has a mark for each second.
@@ -30,65 +31,34 @@ impl AttemptId {
     }
 }
 
-/// Where an attempt stands.
-///
-/// ```text
-/// submitted ─┬─> awaiting_payer ─┬─> accepted | rejected | timed_out
-///            ├─> issued ─────────┼─> accepted | rejected | revoked | expired
-///            └─> unknown ────────┘   held: paid, but not the amount
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AttemptState {
-    /// Stored; its rail is being called.
-    Submitted,
-    /// The payer has been asked and has not answered.
-    AwaitingPayer,
-    /// Only the rail knows, and it has not told: never taken for a refusal.
-    Unknown,
-    /// A reference or a code that can be paid; nothing happens until somebody does.
-    Issued,
-    /// Money came that is not the amount: an operator decides.
-    Held,
-    Accepted,
-    Rejected,
-    TimedOut,
-    Revoked,
-    Expired,
+words! {
+    /// Where an attempt stands.
+    ///
+    /// ```text
+    /// submitted ─┬─> awaiting_payer ─┬─> accepted | rejected | timed_out
+    ///            ├─> issued ─────────┼─> accepted | rejected | revoked | expired
+    ///            └─> unknown ────────┘   held: paid, but not the amount
+    /// ```
+    pub enum AttemptState {
+        /// Stored; its rail is being called.
+        Submitted = "submitted",
+        /// The payer has been asked and has not answered.
+        AwaitingPayer = "awaiting_payer",
+        /// Only the rail knows, and it has not told: never taken for a refusal.
+        Unknown = "unknown",
+        /// A reference or a code that can be paid; nothing happens until somebody does.
+        Issued = "issued",
+        /// Money came that is not the amount: an operator decides.
+        Held = "held",
+        Accepted = "accepted",
+        Rejected = "rejected",
+        TimedOut = "timed_out",
+        Revoked = "revoked",
+        Expired = "expired",
+    }
 }
 
 impl AttemptState {
-    pub const ALL: [Self; 10] = [
-        Self::Submitted,
-        Self::AwaitingPayer,
-        Self::Unknown,
-        Self::Issued,
-        Self::Held,
-        Self::Accepted,
-        Self::Rejected,
-        Self::TimedOut,
-        Self::Revoked,
-        Self::Expired,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Submitted => "submitted",
-            Self::AwaitingPayer => "awaiting_payer",
-            Self::Unknown => "unknown",
-            Self::Issued => "issued",
-            Self::Held => "held",
-            Self::Accepted => "accepted",
-            Self::Rejected => "rejected",
-            Self::TimedOut => "timed_out",
-            Self::Revoked => "revoked",
-            Self::Expired => "expired",
-        }
-    }
-
-    pub fn from_text(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == text)
-    }
-
     /// Money may be moving: meanwhile the order is neither cancelled nor paid another way.
     pub fn is_in_flight(self) -> bool {
         matches!(self, Self::Submitted | Self::AwaitingPayer | Self::Unknown)

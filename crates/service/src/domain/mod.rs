@@ -19,6 +19,7 @@ mod person;
 mod phone;
 mod retry;
 mod text;
+mod words;
 
 pub use additional_info::{AdditionalInfo, AdditionalInfoError, UrlFault};
 pub use attempt::{
@@ -48,3 +49,4 @@ pub use person::{Login, NotALogin, Permission, Role, may};
 pub use phone::{NotAPhone, PhoneNumber};
 pub use retry::{DELIVERIES_MIN, Failure, RETRY_HORIZON, Retry, next_retry};
 pub use text::{Label, PayerId, TextIssue};
+pub(crate) use words::words;

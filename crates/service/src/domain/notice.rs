@@ -1,5 +1,6 @@
 //! What a rail says about money, and what follows from it. Pure.
 
+use super::words::words;
 use super::{
     AttemptId, AttemptState, BankReference, Centimos, Change, Dossier, PaymentAttempt, Proof,
     Reason, ReferenceNumber, Refusal, Stamp, Status, Step,
@@ -107,42 +108,25 @@ impl Word {
     }
 }
 
-/// Money, or news of it, that fits no open order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ExceptionKind {
-    /// The order was cancelled before.
-    Late,
-    /// Not the amount of the order, which stays pending until an operator has decided.
-    Mismatch,
-    /// The amount of the order, by an id of the rail's that was of other money before: it may be the
-    /// rail's mistake, and the order stays pending until an operator has found out.
-    Reused,
-    /// The order was paid before.
-    Excess,
-    /// Nobody knows what it is for.
-    Unmatched,
-    Reversal,
+words! {
+    /// Money, or news of it, that fits no open order.
+    pub enum ExceptionKind {
+        /// The order was cancelled before.
+        Late = "late",
+        /// Not the amount of the order, which stays pending until an operator has decided.
+        Mismatch = "mismatch",
+        /// The amount of the order, by an id of the rail's that was of other money before: it may be the
+        /// rail's mistake, and the order stays pending until an operator has found out.
+        Reused = "reused",
+        /// The order was paid before.
+        Excess = "excess",
+        /// Nobody knows what it is for.
+        Unmatched = "unmatched",
+        Reversal = "reversal",
+    }
 }
 
 impl ExceptionKind {
-    pub const ALL: [Self; 6] =
-        [Self::Late, Self::Mismatch, Self::Reused, Self::Excess, Self::Unmatched, Self::Reversal];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Late => "late",
-            Self::Mismatch => "mismatch",
-            Self::Reused => "reused",
-            Self::Excess => "excess",
-            Self::Unmatched => "unmatched",
-            Self::Reversal => "reversal",
-        }
-    }
-
-    pub fn from_text(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
-    }
-
     /// Whether its order waits for an operator, who may accept it.
     pub fn holds_order(self) -> bool {
         matches!(self, Self::Mismatch | Self::Reused)

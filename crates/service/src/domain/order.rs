@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::words::words;
 use super::{
     AdditionalInfo, ApplicationId, AttemptId, AttemptState, Centimos, Event, EventId,
     ExternalTransactionId, Kwanza, Label, PayerId, Quantity, ReferenceNumber, event::Subject,
@@ -160,28 +161,12 @@ pub struct Proof {
     pub attempt: Option<AttemptId>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CancelReason {
-    Payer,
-    Expired,
-    Partner,
-    Operator,
-}
-
-impl CancelReason {
-    pub const ALL: [Self; 4] = [Self::Payer, Self::Expired, Self::Partner, Self::Operator];
-
-    pub fn from_text(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == text)
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Payer => "payer",
-            Self::Expired => "expired",
-            Self::Partner => "partner",
-            Self::Operator => "operator",
-        }
+words! {
+    pub enum CancelReason {
+        Payer = "payer",
+        Expired = "expired",
+        Partner = "partner",
+        Operator = "operator",
     }
 }
 

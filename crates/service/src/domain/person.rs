@@ -1,28 +1,14 @@
 //! Who may do what in the console.
 
-/// What somebody is there for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    Owner,
-    Developer,
-    Support,
-    Reader,
-}
+use super::words::words;
 
-impl Role {
-    pub const ALL: [Self; 4] = [Self::Owner, Self::Developer, Self::Support, Self::Reader];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Owner => "owner",
-            Self::Developer => "developer",
-            Self::Support => "support",
-            Self::Reader => "reader",
-        }
-    }
-
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == word)
+words! {
+    /// What somebody is there for.
+    pub enum Role {
+        Owner = "owner",
+        Developer = "developer",
+        Support = "support",
+        Reader = "reader",
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::words::words;
+
 /// Nothing is given up before this long after the event became due, nor before so many attempts,
 /// however the dice fall.
 pub const RETRY_HORIZON: Duration = Duration::from_secs(35 * 24 * 3600);
@@ -56,50 +58,23 @@ fn base_delay(attempts: u32) -> Duration {
         .map_or(TAIL, |seconds| Duration::from_secs(*seconds))
 }
 
-/// Why an event was not delivered. The label of a metric too, so there are few.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// The URL or an address of its host is not one we send to.
-    Refused,
-    Dns,
-    Connect,
-    Tls,
-    Timeout,
-    /// The connection broke or what came was not HTTP.
-    Broken,
-    /// An answer, but not a 2xx.
-    Status,
-    /// 410: somebody has taken the page away and says so.
-    Gone,
-    /// We could not sign: nothing was sent.
-    Unsigned,
-}
-
-impl Failure {
-    pub const ALL: [Self; 9] = [
-        Self::Status,
-        Self::Gone,
-        Self::Timeout,
-        Self::Connect,
-        Self::Tls,
-        Self::Dns,
-        Self::Refused,
-        Self::Broken,
-        Self::Unsigned,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Refused => "refused",
-            Self::Dns => "dns",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Timeout => "timeout",
-            Self::Broken => "broken",
-            Self::Status => "status",
-            Self::Gone => "gone",
-            Self::Unsigned => "unsigned",
-        }
+words! {
+    /// Why an event was not delivered. The label of a metric too, so there are few.
+    pub enum Failure {
+        /// The URL or an address of its host is not one we send to.
+        Refused = "refused",
+        Dns = "dns",
+        Connect = "connect",
+        Tls = "tls",
+        Timeout = "timeout",
+        /// The connection broke or what came was not HTTP.
+        Broken = "broken",
+        /// An answer, but not a 2xx.
+        Status = "status",
+        /// 410: somebody has taken the page away and says so.
+        Gone = "gone",
+        /// We could not sign: nothing was sent.
+        Unsigned = "unsigned",
     }
 }
 

@@ -8,7 +8,7 @@ use super::audit::audited;
 use super::portable::{Cells, Statement, values};
 use super::records::{read_reference, read_status};
 use super::{Engine, Result, Store, StoreError, engine, time};
-use crate::domain::{ApplicationId, Author, EventId, Lane, ReferenceNumber, Status, Steady};
+use crate::domain::{ApplicationId, Author, EventId, Lane, ReferenceNumber, Status, Steady, words};
 
 /// How long a claim keeps other dispatchers away: longer than an attempt and its record may take,
 /// short enough that a dead node's events move on within ten seconds.
@@ -22,34 +22,21 @@ pub(super) fn in_force(now_ms: &str) -> String {
 /// Rows looked at for one page: a page may hold fewer events, and then says where to go on.
 pub(super) const SCANNED_MAX: i64 = 5_000;
 
-/// Where an event stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventState {
-    Queued,
-    Delivered,
-    /// A newer event of the same order made it pointless.
-    Superseded,
-    /// Tried to the end of the schedule; it can be replayed.
-    Exhausted,
+words! {
+    /// Where an event stands.
+    pub enum EventState {
+        Queued = "queued",
+        Delivered = "delivered",
+        /// A newer event of the same order made it pointless.
+        Superseded = "superseded",
+        /// Tried to the end of the schedule; it can be replayed.
+        Exhausted = "exhausted",
+    }
 }
 
 impl EventState {
-    pub const ALL: [Self; 4] = [Self::Queued, Self::Delivered, Self::Superseded, Self::Exhausted];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Delivered => "delivered",
-            Self::Superseded => "superseded",
-            Self::Exhausted => "exhausted",
-        }
-    }
-
     pub(super) fn read(text: &str) -> Result<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|state| state.as_str() == text)
-            .ok_or_else(|| StoreError::Corrupt(format!("event state {text}")))
+        Self::from_text(text).ok_or_else(|| StoreError::Corrupt(format!("event state {text}")))
     }
 }
 

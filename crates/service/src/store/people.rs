@@ -41,7 +41,7 @@ fn person(cells: &mut Cells) -> Result<Person> {
         partner: cells.maybe_integer()?.map(PartnerId),
         role: {
             let word = cells.text()?;
-            Role::from_word(&word).ok_or_else(|| StoreError::Corrupt(format!("role {word}")))?
+            Role::from_text(&word).ok_or_else(|| StoreError::Corrupt(format!("role {word}")))?
         },
         password_hash: cells.maybe_text()?,
         totp_sealed: cells.maybe_bytes()?,

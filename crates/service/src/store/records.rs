@@ -7,6 +7,7 @@ use super::{Result, StoreError};
 use crate::domain::{
     AdditionalInfo, ApplicationId, ApplicationUuid, Author, Chaos, ClientId, ExternalTransactionId,
     Kwanza, Label, Order, PartnerId, PayerId, Quantity, ReferenceNumber, Standing, Status, Terms,
+    words,
 };
 
 /// What became of an insert.
@@ -31,53 +32,31 @@ pub enum Committed {
     NoSuchOrder,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartnerState {
-    Active,
-    Disabled,
+words! {
+    pub enum PartnerState {
+        Active = "active",
+        Disabled = "disabled",
+    }
 }
 
 impl PartnerState {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Disabled => "disabled",
-        }
-    }
-
     pub(super) fn read(text: &str) -> Result<Self> {
-        match text {
-            "active" => Ok(Self::Active),
-            "disabled" => Ok(Self::Disabled),
-            _ => Err(StoreError::Corrupt(format!("partner state {text}"))),
-        }
+        Self::from_text(text).ok_or_else(|| StoreError::Corrupt(format!("partner state {text}")))
     }
 }
 
-/// When an application hears of `PEN`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PendingEvent {
-    Instrument,
-    Creation,
-    Never,
+words! {
+    /// When an application hears of `PEN`.
+    pub enum PendingEvent {
+        Instrument = "instrument",
+        Creation = "creation",
+        Never = "never",
+    }
 }
 
 impl PendingEvent {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Instrument => "instrument",
-            Self::Creation => "creation",
-            Self::Never => "never",
-        }
-    }
-
     pub(super) fn read(text: &str) -> Result<Self> {
-        match text {
-            "instrument" => Ok(Self::Instrument),
-            "creation" => Ok(Self::Creation),
-            "never" => Ok(Self::Never),
-            _ => Err(StoreError::Corrupt(format!("pending_event {text}"))),
-        }
+        Self::from_text(text).ok_or_else(|| StoreError::Corrupt(format!("pending_event {text}")))
     }
 }
 

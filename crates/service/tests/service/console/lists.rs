@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use hyper::StatusCode;
+use svc_service::app::House;
 use svc_service::domain::*;
 use svc_service::store::Created;
 
@@ -19,6 +20,7 @@ on_both_engines! {
     pages_of_exceptions_hold_every_row_once,
     any_id_finds_its_order,
     the_file_is_streamed_and_complete,
+    a_merchant_with_many_files_leaves_room_for_others,
     no_cell_of_the_file_is_a_formula,
 }
 
@@ -303,6 +305,23 @@ async fn the_file_is_streamed_and_complete(database: TestDatabase) {
     let uuid = world.service.application();
     assert!(rows.iter().skip(1).all(|row| row.split(',').count() == 7), "{uuid}");
     assert_eq!(world.told("user:ana@loja.ao", "orders.export", "orders").await, 1);
+}
+
+async fn a_merchant_with_many_files_leaves_room_for_others(database: TestDatabase) {
+    let world = World::start(database).await;
+    let (ana, olga) = (world.owner().await, world.operator().await);
+    let own = House::Merchant(world.partner_id(&world.service.partner));
+    let held: Vec<_> = std::iter::from_fn(|| world.app().exporting.take(own)).collect();
+    assert_eq!(held.len(), 2);
+    let refused = world.get(&ana, "/console/orders.csv").await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    assert!(refused.text.contains("Too many at once"), "{}", refused.text);
+    assert_eq!(world.get(&olga, "/console/orders.csv").await.status, StatusCode::OK);
+    drop(held);
+    for _ in 0..5 {
+        let answer = world.get(&ana, "/console/orders.csv").await;
+        assert_eq!(answer.status, StatusCode::OK, "a file that was read holds nothing any more");
+    }
 }
 
 async fn no_cell_of_the_file_is_a_formula(database: TestDatabase) {
