@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use axum::{Router, body::Bytes};
 use serde_json::Value;
+use tokio::sync::watch;
 
 /// One delivery, in the order of arrival.
 #[derive(Clone, Debug)]
@@ -22,6 +23,13 @@ pub(crate) struct Heard {
 pub(crate) struct Merchant {
     address: std::net::SocketAddr,
     heard: Arc<Mutex<Vec<Heard>>>,
+    answers: watch::Sender<bool>,
+}
+
+#[derive(Clone)]
+struct Ears {
+    heard: Arc<Mutex<Vec<Heard>>>,
+    answering: watch::Receiver<bool>,
 }
 
 /// One that can be connected to and does not answer.
@@ -43,9 +51,11 @@ impl Silent {
     /// It hears whatever was said to it meanwhile, too.
     pub(crate) fn speak(self) -> Merchant {
         let heard: Arc<Mutex<Vec<Heard>>> = Arc::default();
-        let routes = Router::new().route("/hook", post(hook)).with_state(Arc::clone(&heard));
+        let (answers, answering) = watch::channel(true);
+        let ears = Ears { heard: Arc::clone(&heard), answering };
+        let routes = Router::new().route("/hook", post(hook)).with_state(ears);
         tokio::spawn(async move { axum::serve(self.listener, routes).await });
-        Merchant { address: self.address, heard }
+        Merchant { address: self.address, heard, answers }
     }
 }
 
@@ -56,6 +66,11 @@ impl Merchant {
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}/hook", self.address)
+    }
+
+    /// Whether it answers. What comes while it does not is heard once it does again, if anybody still waits.
+    pub(crate) fn answer(&self, answers: bool) {
+        self.answers.send_replace(answers);
     }
 
     /// Deliveries of an event that was heard before.
@@ -70,15 +85,13 @@ impl Merchant {
     }
 }
 
-async fn hook(
-    State(heard): State<Arc<Mutex<Vec<Heard>>>>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> StatusCode {
+async fn hook(State(mut ears): State<Ears>, headers: HeaderMap, body: Bytes) -> StatusCode {
+    // The merchant is gone: so is this.
+    let _ = ears.answering.wait_for(|answers| *answers).await;
     let Ok(event) = serde_json::from_slice::<Value>(&body) else { return StatusCode::BAD_REQUEST };
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let id = headers.get("webhook-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
-    heard.lock().expect("no holder panics").push(Heard {
+    ears.heard.lock().expect("no holder panics").push(Heard {
         id: id.to_owned(),
         order: text(&event["data"]["externalTransactionId"]),
         status: text(&event["data"]["paymentStatus"]),

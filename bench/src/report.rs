@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::run::{Side, spread};
 
 /// Median, smallest and largest of the rounds.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Spread {
     pub median: f64,
     pub min: f64,

@@ -91,6 +91,12 @@ impl Crowd {
         promised.created.iter().map(|(id, reference)| (id.clone(), reference.clone())).collect()
     }
 
+    /// Ids and their final status.
+    pub(super) fn all_settled(&self) -> Vec<(String, String)> {
+        let promised = self.promised.lock().expect("no holder panics");
+        promised.settled.iter().map(|(id, status)| (id.clone(), status.clone())).collect()
+    }
+
     /// What nothing may keep in plain.
     pub(super) fn secrets(&self, caller: &Caller) -> Vec<String> {
         let mut secrets = self.partner.secrets();

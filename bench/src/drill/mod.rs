@@ -5,12 +5,14 @@ mod clock;
 mod cluster;
 mod crash;
 mod crowd;
+mod descriptors;
 mod disk;
 mod failover;
 mod held;
 mod ledger;
 mod network;
 mod nodes;
+mod outage;
 mod points;
 mod power;
 mod pressure;
@@ -59,6 +61,10 @@ enum Drill {
     PointsPostgres,
     /// A full disk, and a sync that fails
     Disk,
+    /// No file and no connection can be opened any more, on SQLite
+    DescriptorsSqlite,
+    /// The same on PostgreSQL
+    DescriptorsPostgres,
     /// The machine's clock is set wrong
     Clock,
     /// A node stands still (SIGSTOP)
@@ -71,8 +77,10 @@ enum Drill {
     Failover,
     /// Three nodes; one dies, one is cut off
     Nodes,
-    /// Copies under load, and a service started from each
-    Backup,
+    /// Copies under load, restored, and a service started from each, on SQLite
+    BackupSqlite,
+    /// The same on PostgreSQL, with its own tools
+    BackupPostgres,
     /// Secrets in logs, answers, databases and backups
     Secrets,
     /// The time of a refusal
@@ -81,6 +89,8 @@ enum Drill {
     SlowClients,
     /// Five times the callers
     Overload,
+    /// Everybody is back at once after an outage
+    Outage,
 }
 
 /// The merchants of a drill are on this machine.
@@ -129,17 +139,21 @@ async fn run_all(args: &Args) -> anyhow::Result<()> {
             Drill::PointsSqlite => points::run(Engine::Sqlite, &setting).await?,
             Drill::PointsPostgres => points::run(Engine::Postgres, &setting).await?,
             Drill::Disk => disk::run(&setting).await?,
+            Drill::DescriptorsSqlite => descriptors::run(Engine::Sqlite, &setting).await?,
+            Drill::DescriptorsPostgres => descriptors::run(Engine::Postgres, &setting).await?,
             Drill::Clock => clock::leaps(&setting).await?,
             Drill::Pause => clock::pause(&setting).await?,
             Drill::Restarts => network::restarts(&setting).await?,
             Drill::Network => network::run(&setting).await?,
             Drill::Failover => failover::run(&setting).await?,
             Drill::Nodes => nodes::run(&setting).await?,
-            Drill::Backup => backup::run(&setting).await?,
+            Drill::BackupSqlite => backup::run(Engine::Sqlite, &setting).await?,
+            Drill::BackupPostgres => backup::run(Engine::Postgres, &setting).await?,
             Drill::Secrets => secrets::run(&setting).await?,
             Drill::Timing => timing::run(&setting).await?,
             Drill::SlowClients => pressure::slow_clients(&setting).await?,
             Drill::Overload => pressure::overload(&setting).await?,
+            Drill::Outage => outage::run(&setting).await?,
         };
         println!("{}", ledger.table());
         text += &format!("{}\n", ledger.table());

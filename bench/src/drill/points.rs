@@ -12,6 +12,7 @@ use super::crowd::Crowd;
 use super::waiting::{until, until_more};
 use super::{Ledger, PRIVATE_TARGETS, Setting};
 use crate::Engine;
+use crate::merchant::Merchant;
 use crate::process::{Data, Server, own_directory};
 use crate::target::mix;
 
@@ -21,6 +22,7 @@ const KINDS: [&str; 3] = ["error", "panic", "abort"];
 const LIFE: Duration = Duration::from_secs(2);
 /// A life under a fault ends when the fault is met, and at the latest after this.
 const FAULTY_LIFE_MAX: Duration = Duration::from_secs(4);
+const SILENCE: Duration = Duration::from_millis(100);
 const STOP_MAX: Duration = Duration::from_secs(15);
 const PLACES_MIN: usize = 25;
 
@@ -30,19 +32,20 @@ pub(super) async fn run(engine: Engine, setting: &Setting) -> anyhow::Result<Led
     let data = Data::fresh(engine, "points").await?;
     let mut crowd = Crowd::gather(&data, setting.seed, CALLERS).await?;
     let places = places(&program, &data, &mut crowd).await?;
-    let cases: Vec<_> =
-        places.iter().flat_map(|(place, passed)| KINDS.map(|kind| (place, passed, kind))).collect();
+    let each: Vec<_> = places.iter().zip(KINDS.into_iter().cycle()).collect();
+    let all = places.iter().flat_map(|place| KINDS.map(|kind| (place, kind))).collect();
+    let cases: Vec<_> = setting.either(each, all);
     let chosen = setting.either(cases.len().min(15), cases.len());
     let struck = own_directory()?.join(format!("struck-{}", std::process::id()));
     let mut lives = Lives { program, data, crowd, struck, lived: 0, ended: 0, stuck: 0 };
     let mut missed = Vec::new();
     for number in 0..chosen {
         // The short form takes a part of them, spread over all.
-        let (place, passed, kind) = cases[number * cases.len() / chosen];
+        let ((place, passed), kind) = cases[number * cases.len() / chosen];
         let passage = 1 + mix(setting.seed ^ mix(number as u64)) % passed;
         // One life passes a place oftener than another.
-        if !lives.live(&format!("{place}={kind}@{passage}")).await?
-            && !lives.live(&format!("{place}={kind}@1")).await?
+        if !lives.live(&format!("{place}={kind}@{passage}"), false).await?
+            && !lives.live(&format!("{place}={kind}@1"), true).await?
         {
             missed.push(format!("{place} ({kind})"));
         }
@@ -83,8 +86,8 @@ struct Lives {
 }
 
 impl Lives {
-    /// Whether the fault was met.
-    async fn live(&mut self, fault: &str) -> anyhow::Result<bool> {
+    /// Whether the fault was met, if need be beside a merchant that hesitates.
+    async fn live(&mut self, fault: &str, hesitates: bool) -> anyhow::Result<bool> {
         self.lived += 1;
         let met_before = lines(&self.struck);
         let environment =
@@ -94,6 +97,9 @@ impl Lives {
         // A fault may strike while it starts: then there is nobody to call.
         let Ok(mut server) = started else { return Ok(lines(&self.struck) > met_before) };
         if let Ok(work) = self.crowd.begin(&[&server.target.address]).await {
+            if hesitates {
+                hesitate(self.crowd.merchant()).await;
+            }
             let struck = until("the fault is met", async || lines(&self.struck) > met_before);
             let _ = tokio::time::timeout(FAULTY_LIFE_MAX, struck).await;
             // By an abort it ends at once; whoever survives its fault goes on working.
@@ -109,6 +115,7 @@ impl Lives {
         }
         // Some places are passed at the stop only.
         let _ = tokio::time::timeout(STOP_MAX, server.stop()).await;
+        self.crowd.merchant().answer(true);
         Ok(lines(&self.struck) > met_before)
     }
 }
@@ -125,8 +132,10 @@ async fn places(
     let work = crowd.begin(&[&server.target.address]).await?;
     until_more(crowd).await?;
     tokio::time::sleep(LIFE).await;
+    hesitate(crowd.merchant()).await;
     work.stop().await;
     server.stop().await?;
+    crowd.merchant().answer(true);
     let text = std::fs::read_to_string(&list).context("a debug build names its places")?;
     std::fs::remove_file(&list)?;
     let mut places = BTreeMap::new();
@@ -135,6 +144,19 @@ async fn places(
     }
     ensure!(places.len() >= PLACES_MIN, "only {} places were passed", places.len());
     Ok(places)
+}
+
+/// To a merchant that lets others wait for a moment more is sent ahead; then it is silent, and what was claimed for it
+/// is given back.
+async fn hesitate(merchant: &Merchant) {
+    for _ in 0..10 {
+        merchant.answer(false);
+        tokio::time::sleep(SILENCE).await;
+        merchant.answer(true);
+        tokio::time::sleep(SILENCE / 4).await;
+    }
+    merchant.answer(false);
+    tokio::time::sleep(SILENCE).await;
 }
 
 fn lines(path: &Path) -> usize {

@@ -19,9 +19,9 @@ const REAPED_MAX: Duration = Duration::from_secs(15);
 const DRIP: Duration = Duration::from_secs(1);
 const HONEST_CALLERS: usize = 4;
 /// Callers at the peak, and at five times the pressure (goal G13).
-const PEAK_CALLERS: usize = 64;
+pub(super) const PEAK_CALLERS: usize = 64;
 const CROWD: u64 = 4;
-const RESIDENT_MAX: u64 = 256 << 20;
+pub(super) const RESIDENT_MAX: u64 = 256 << 20;
 
 /// A head that drips, a body that drips, and a connection that says nothing. Only who may call is read any further
 /// than its head.
@@ -125,7 +125,8 @@ pub(super) async fn overload(setting: &Setting) -> anyhow::Result<Ledger> {
     Ok(ledger)
 }
 
-async fn load(
+/// Creates as fast as so many callers can.
+pub(super) async fn load(
     server: &Server,
     callers: usize,
     seconds: f64,

@@ -1,4 +1,4 @@
-//! Each figure as a bar against its baseline, with its goal.
+//! Each figure as a bar against its baseline, with its goal; and how any bars are drawn.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -27,10 +27,26 @@ enum Ratios {
 
 pub(super) fn draw(reports: &Path) -> anyhow::Result<String> {
     let mut bars = Vec::new();
-    for (name, report, ratios, goal) in &BARS {
-        bars.push((*name, spread(&read(reports, report)?, ratios), *goal));
+    for (name, report, ratios, goal) in BARS {
+        let spread = spread(&read(reports, report)?, &ratios);
+        let median = spread.median;
+        bars.push(Bar {
+            name: name.to_owned(),
+            is_kept: median >= goal,
+            text: format!("{median:.2} × (goal {goal})"),
+            spread,
+            goal,
+        });
     }
-    picture(&bars)
+    picture("Each figure against its baseline of the same run", "the goal", &bars)
+}
+
+pub(super) struct Bar {
+    pub name: String,
+    pub spread: Spread,
+    pub goal: f64,
+    pub is_kept: bool,
+    pub text: String,
 }
 
 fn spread(report: &Value, ratios: &Ratios) -> Spread {
@@ -62,14 +78,15 @@ const LEFT: f64 = 260.0;
 /// A ratio of one is so wide.
 const ONE: f64 = 220.0;
 
-fn picture(bars: &[(&str, Spread, f64)]) -> anyhow::Result<String> {
+pub(super) fn picture(title: &str, goal_is: &str, bars: &[Bar]) -> anyhow::Result<String> {
     let height = ROW * (bars.len() as f64 + 2.0);
-    let mut svg = head("Each figure against its baseline of the same run", WIDTH, height);
-    for (row, (name, Spread { median, min, max }, goal)) in bars.iter().enumerate() {
+    let mut svg = head(title, WIDTH, height);
+    for (row, Bar { name, spread, goal, is_kept, text }) in bars.iter().enumerate() {
+        let Spread { median, min, max } = spread;
         let y = ROW * (row as f64 + 0.6);
         let middle = y + 11.0;
         let at = |ratio: f64| LEFT + ratio * ONE;
-        let colour = if median >= goal { "#2e7d4f" } else { "#b4531f" };
+        let colour = if *is_kept { "#2e7d4f" } else { "#b4531f" };
         writeln!(
             svg,
             "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{name}</text>",
@@ -95,14 +112,14 @@ fn picture(bars: &[(&str, Spread, f64)]) -> anyhow::Result<String> {
         )?;
         writeln!(
             svg,
-            "<text x=\"{:.1}\" y=\"{}\">{median:.2} × (goal {goal})</text>",
+            "<text x=\"{:.1}\" y=\"{}\">{text}</text>",
             at(max.max(*goal)) + 8.0,
             y + 15.0
         )?;
     }
     writeln!(
         svg,
-        "<text x=\"{LEFT}\" y=\"{}\" fill=\"#6b6258\">Bar: median. Line: smallest to largest round. Dashes: the goal.</text>\n</svg>",
+        "<text x=\"{LEFT}\" y=\"{}\" fill=\"#6b6258\">Bar: median. Line: smallest to largest round. Dashes: {goal_is}.</text>\n</svg>",
         height - 14.0
     )?;
     Ok(svg)

@@ -2,6 +2,7 @@
 
 mod bars;
 mod growth;
+mod limits;
 
 use std::path::{Path, PathBuf};
 
@@ -18,9 +19,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let (bars, growth) = (bars::draw(&args.reports)?, growth::draw(&args.reports)?);
-    std::fs::write(args.to.join("benchmarks.svg"), bars)?;
+    let ratios = bars::draw(&args.reports)?;
+    let (growth, limits) = (growth::draw(&args.reports)?, limits::draw(&args.reports)?);
+    std::fs::write(args.to.join("benchmarks.svg"), ratios)?;
     std::fs::write(args.to.join("growth.svg"), growth)?;
+    std::fs::write(args.to.join("limits.svg"), limits)?;
     Ok(())
 }
 
