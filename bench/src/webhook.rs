@@ -100,7 +100,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let (some_sick, lag) = bench.paced(WITH_SICK_PER_S, MERCHANTS, ALL_KINDS).await?;
     measured.lag_beside_sick = lag;
     // With as many orders: what these take, healthy merchants' take as well.
-    let all_healthy = bench.paced(WITH_SICK_PER_S, MERCHANTS, NOBODY).await?.0;
+    let (all_healthy, lag) = bench.paced(WITH_SICK_PER_S, MERCHANTS, NOBODY).await?;
+    measured.lag_of_as_many_healthy = lag;
     measured.sick_bytes =
         some_sick.resident_after_bytes as i64 - all_healthy.resident_after_bytes as i64;
     measured.back_after_s = bench.come_back().await?.as_secs_f64();
@@ -276,6 +277,7 @@ struct Measured {
     /// With many merchants, and with some of them sick.
     lag_of_many: Lag,
     lag_beside_sick: Lag,
+    lag_of_as_many_healthy: Lag,
     /// What the sick ones cost.
     sick_bytes: i64,
     /// From the moment a merchant is back to its last event.
@@ -314,10 +316,13 @@ impl Measured {
         );
         row(&format!("the same, {MERCHANTS} merchants"), &self.lag_of_many.to_string(), "");
         row(
-            "the same for the healthy, while 20 % hang, 10 % hang up and 10 % answer without end",
+            &format!(
+                "at {WITH_SICK_PER_S} events/s, for the healthy, while 20 % hang, 10 % hang up and 10 % answer without end"
+            ),
             &self.lag_beside_sick.to_string(),
             "p99 at most a tenth longer",
         );
+        row("the same, none of them sick", &self.lag_of_as_many_healthy.to_string(), "");
         row(
             "memory that the sick cost, against the same merchants in health, one run each",
             &format!("{:.0} MB", self.sick_bytes as f64 / 1e6),
