@@ -207,7 +207,7 @@ async fn write_csv(
             text.push_str(&cells.join(","));
             text.push_str("\r\n");
         }
-        // One that reads other things over the same connection keeps it, and must not keep this.
+        // Whoever does not read any more gives up the seat, whatever becomes of the connection.
         let part = sender.send_data(Bytes::from(std::mem::take(&mut text)));
         match tokio::time::timeout(PART_TIMEOUT, part).await {
             Ok(Ok(())) => {}

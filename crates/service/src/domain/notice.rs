@@ -2,8 +2,8 @@
 
 use super::words::words;
 use super::{
-    AttemptId, AttemptState, BankReference, Centimos, Change, Dossier, PaymentAttempt, Proof,
-    Reason, ReferenceNumber, Refusal, Stamp, Status, Step,
+    AttemptId, AttemptState, BankReference, Centimos, Change, Dossier, Instrument, PaymentAttempt,
+    Proof, Reason, ReferenceNumber, Refusal, Stamp, Status, Step,
 };
 
 /// A rail's word, already authenticated.
@@ -227,6 +227,14 @@ pub fn weigh(
     }
 }
 
+/// A number that came with a refusal of ours: the rail had given it to another order before, and the payer of this one
+/// never saw it. Whose money it brings only people can find out.
+fn is_of_two(attempt: &PaymentAttempt) -> bool {
+    let has_number =
+        matches!(attempt.instrument, Instrument::Reference(Some(_)) | Instrument::Code(Some(_)));
+    attempt.state == AttemptState::Rejected && attempt.reason == Some(Reason::Config) && has_number
+}
+
 fn paid(
     notice: &Notice,
     amount: Centimos,
@@ -243,6 +251,10 @@ fn paid(
     let confirmed =
         dossier.order.clone().pending().and_then(|open| open.confirm(&proof, stamp.clone()));
     match confirmed {
+        Ok(_) if attempt.is_some_and(is_of_two) => Effect::Exception {
+            kind: ExceptionKind::Reused,
+            detail: "its number may be another order's as well".into(),
+        },
         Ok(change) => Effect::Confirm(Box::new(change)),
         Err(refusal) => {
             let kind = match refusal {

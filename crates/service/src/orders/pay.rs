@@ -187,7 +187,12 @@ async fn call(app: App, rail: Arc<Rail>, order: Order, attempt: PaymentAttempt, 
     let given = (step.rail_id.clone(), step.instrument.clone());
     let stored = match keep(&app, step).await {
         Ok(Stepped::ReferenceTaken) => {
-            tracing::error!(rail = rail.name(), "a rail issued a reference that is another's");
+            tracing::error!(
+                rail = rail.name(),
+                attempt = attempt.id.as_str(),
+                order = order.reference_number.as_str(),
+                "a rail issued a reference that is another's"
+            );
             // At the rail it lives, and whoever still has it from the other order would pay this one.
             let (rail_id, instrument) = given;
             let withdrawn = attempt.given_up(Reason::Config, now);

@@ -9,9 +9,10 @@ use jiff::Timestamp;
 use tokio::task::{JoinError, JoinSet};
 
 use super::chaos;
+use super::connections::SenderError;
 use super::delivery::{Delivery, deliver};
 use super::lanes::{Lanes, Returned};
-use super::sender::{Sender, SenderError};
+use super::sender::Sender;
 use super::unrecorded::Unrecorded;
 use crate::app::App;
 use crate::domain::{Lane, Steady};

@@ -1,5 +1,6 @@
 //! The destination guard: the addresses a name has at the moment we connect, all public or none used.
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ const TTL_MAX: Duration = Duration::from_secs(30);
 const NEGATIVE_TTL_MAX: Duration = Duration::from_secs(5);
 const NAMES_CACHED: u64 = 4_096;
 const LOOKUPS_MAX: usize = 512;
-/// Of a host. The time to connect is divided among them: with a dozen, none would have enough of it.
+/// Of a host, in each family. The time to connect is divided among them: with a dozen, none would have enough of it.
 const TRIED_MAX: usize = 4;
 
 /// Looks names up for the very connection that is about to be made, so that no answer can change
@@ -37,6 +38,7 @@ pub(super) struct Guard {
     private_targets: bool,
     /// Counts the look-ups: each tries other addresses where there are many.
     turn: Arc<AtomicUsize>,
+    dice: RandomState,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,7 +68,8 @@ impl Guard {
             given => with(given),
         };
         bound(builder.options_mut());
-        Ok(Self { resolver: Arc::new(builder.build()?), private_targets, turn: Arc::default() })
+        let resolver = Arc::new(builder.build()?);
+        Ok(Self { resolver, private_targets, turn: Arc::default(), dice: RandomState::new() })
     }
 
     pub(super) async fn addresses(&self, host: &str) -> Result<Vec<SocketAddr>, GuardError> {
@@ -130,19 +133,25 @@ impl tower::Service<Name> for Guard {
         Box::pin(async move {
             let addresses = guard.addresses(host.as_str()).await?;
             let turn = guard.turn.fetch_add(1, Ordering::Relaxed);
-            Ok(some_of(addresses, turn).into_iter())
+            // Not by the turn itself: of two hosts that are looked up one after the other each has every second.
+            Ok(some_of(addresses, guard.dice.hash_one(turn)).into_iter())
         })
     }
 }
 
-/// As many as are tried; the others have their turn later.
-fn some_of(mut addresses: Vec<SocketAddr>, turn: usize) -> Vec<SocketAddr> {
-    if addresses.len() > TRIED_MAX {
-        let first = turn.wrapping_mul(TRIED_MAX) % addresses.len();
-        addresses.rotate_left(first);
-        addresses.truncate(TRIED_MAX);
+/// As many of each family as are tried: this machine may reach only one of them. The others have their turn later.
+fn some_of(addresses: Vec<SocketAddr>, dice: u64) -> Vec<SocketAddr> {
+    let (mut of_4, mut of_6): (Vec<_>, Vec<_>) =
+        addresses.into_iter().partition(SocketAddr::is_ipv4);
+    for family in [&mut of_4, &mut of_6] {
+        if family.len() > TRIED_MAX {
+            let first = dice % family.len() as u64;
+            family.rotate_left(first as usize);
+            family.truncate(TRIED_MAX);
+        }
     }
-    addresses
+    of_4.append(&mut of_6);
+    of_4
 }
 
 #[cfg(test)]
@@ -153,12 +162,16 @@ mod tests {
 
     #[test]
     fn of_many_addresses_each_has_its_turn() {
-        let addresses = |count: u8| -> Vec<SocketAddr> {
-            (0..count).map(|last| ([203, 0, 113, last], 0).into()).collect()
-        };
-        assert_eq!(some_of(addresses(4), 7), addresses(4), "few are left as they are");
-        let tried: Vec<_> = (0..3).map(|turn| some_of(addresses(12), turn)).collect();
-        assert!(tried.iter().all(|some| some.len() == TRIED_MAX));
-        assert_eq!(tried.iter().flatten().collect::<HashSet<_>>().len(), 12);
+        let of_4 = |last: u8| SocketAddr::from(([203, 0, 113, last], 0));
+        let of_6 = |last: u16| SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, last], 0));
+        let few: Vec<_> = (0..4).map(of_4).chain((0..4).map(of_6)).collect();
+        assert_eq!(some_of(few.clone(), 7), few, "few are left as they are");
+        let many: Vec<_> = (0..5).map(of_4).chain((0..12).map(of_6)).collect();
+        let tried: Vec<_> = (0..12).map(|dice| some_of(many.clone(), dice)).collect();
+        for some in &tried {
+            assert_eq!(some.iter().filter(|address| address.is_ipv4()).count(), TRIED_MAX);
+            assert_eq!(some.len(), 2 * TRIED_MAX);
+        }
+        assert_eq!(tried.iter().flatten().collect::<HashSet<_>>().len(), many.len());
     }
 }

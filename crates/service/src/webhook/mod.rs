@@ -6,6 +6,7 @@
 mod breaker;
 mod catching_up;
 mod chaos;
+mod connections;
 mod delivery;
 mod dispatcher;
 mod guard;
@@ -15,7 +16,7 @@ mod sender;
 mod signature;
 mod unrecorded;
 
+pub use connections::SenderError;
 pub use dispatcher::Dispatcher;
 pub use look_up::{LookUp, look_up};
-pub use sender::SenderError;
 pub(crate) use signature::signature_headers;

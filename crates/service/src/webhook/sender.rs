@@ -1,10 +1,9 @@
 //! One POST to a merchant: five seconds for all of it, and no more of the answer than we keep.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::error::Error;
 use std::fmt::Display;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -12,49 +11,25 @@ use std::time::Duration;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Bytes};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
-use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode, Uri};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::{Client, connect::HttpConnector};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::Timestamp;
 use rustls::InvalidMessage;
-use rustls::pki_types::{CertificateDer, pem::PemObject};
 
-use super::breaker::LIMIT_MAX;
-use super::guard::{Guard, GuardError};
-use super::lanes::IN_FLIGHT_MAX;
+use super::connections::{Connections, SenderError};
+use super::guard::GuardError;
 use crate::app::Clock;
 use crate::config::WebhookConfig;
 use crate::domain::{Failure, Steady, UrlRules};
-use crate::{faults, tls};
+use crate::faults;
 
 /// Connect, TLS, request and answer together (spec 8: a handler answers in under five seconds).
 pub(super) const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(5);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// To one host. Many merchants may share it: none of their connections is closed only to be opened anew.
-const IDLE_CONNECTIONS_MAX: usize = IN_FLIGHT_MAX;
 /// Read of an answer at most; whatever follows is not waited for.
-const ANSWER_BYTES_MAX: usize = 16 * 1024;
+pub(super) const ANSWER_BYTES_MAX: usize = 16 * 1024;
 /// Kept of an answer, for those who look.
 const ANSWER_BYTES_KEPT: usize = 512;
-const HEADERS_BYTES_MAX: usize = 16 * 1024;
-/// Over HTTP/2 one connection carries all that goes to a destination: the answers of all of it that are not read yet.
-const ANSWERS_BYTES_MAX: usize = LIMIT_MAX as usize * ANSWER_BYTES_MAX;
-
 const USER_AGENT_VALUE: &str = concat!("svc-webhooks/", env!("CARGO_PKG_VERSION"));
 const DELIVERY_ATTEMPT: HeaderName = HeaderName::from_static("x-svc-delivery-attempt");
-
-#[derive(Debug, thiserror::Error)]
-pub enum SenderError {
-    #[error("the look-up of names cannot be set up ({0}); give name servers with --webhook-dns")]
-    Dns(String),
-    #[error("the certificates in {path} cannot be read: {fault}")]
-    Certificates { path: PathBuf, fault: String },
-    #[error("TLS cannot be set up: {0}")]
-    Tls(#[from] rustls::Error),
-}
 
 /// When a POST begins (now), and by when it ends at the latest, because its event may be somebody else's then.
 pub(super) struct Times<'a> {
@@ -83,86 +58,18 @@ impl Outcome {
     }
 }
 
-type Connector = HttpsConnector<HttpConnector<Guard>>;
-type HttpClient = Client<Connector, Full<Bytes>>;
-
 pub(super) struct Sender {
-    connector: Connector,
-    pool: Mutex<Option<Pool>>,
+    connections: Connections,
     rules: UrlRules,
     /// URLs that passed the rules, which do not change while the service runs.
     passed: Mutex<HashMap<String, Uri>>,
 }
 
-/// Connections that are kept.
-struct Pool {
-    client: HttpClient,
-    since: Timestamp,
-    /// Where they lead.
-    hosts: HashSet<Authority>,
-}
-
 const PASSED_MAX: usize = 1_024;
-/// A merchant that moves is found again within this and what its DNS says, or a minute.
-const CONNECTIONS_LIFE: Duration = Duration::from_secs(30);
-/// Each may leave a connection behind: who sends us to ever new hosts must not use up what a process may open.
-const HOSTS_MAX: usize = 1_024;
-
 impl Sender {
     pub(super) fn new(config: &WebhookConfig, rules: UrlRules) -> Result<Self, SenderError> {
-        let guard = Guard::new(&config.name_servers, rules.private_targets)
-            .map_err(|fault| SenderError::Dns(fault.to_string()))?;
-        let mut tcp = HttpConnector::new_with_resolver(guard);
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        // TLS 1.2 and 1.3, HTTP/2 where the merchant speaks it. Nothing here reads the
-        // environment's proxies, follows a redirect, keeps a cookie or unpacks an answer.
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls::client(authorities(config.certificates.as_deref())?)?)
-            .https_or_http()
-            .enable_http1()
-            .enable_http2()
-            .wrap_connector(tcp);
-        Ok(Self { connector, pool: Mutex::default(), rules, passed: Mutex::default() })
-    }
-
-    /// Connections that are in use are kept for ever, and their names are not looked up again: all are
-    /// made anew now and then.
-    fn client(&self, host: Option<&Authority>, now: Timestamp) -> HttpClient {
-        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_over = |pool: &Pool| {
-            pool.hosts.len() >= HOSTS_MAX
-                || now.duration_since(pool.since).unsigned_abs() >= CONNECTIONS_LIFE
-        };
-        if pool.as_ref().is_some_and(is_over) {
-            *pool = None;
-        }
-        let pool = pool.get_or_insert_with(|| self.pool(now));
-        if let Some(host) = host
-            && !pool.hosts.contains(host)
-        {
-            pool.hosts.insert(host.clone());
-        }
-        pool.client.clone()
-    }
-
-    fn pool(&self, since: Timestamp) -> Pool {
-        let client = Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
-            .http1_max_buf_size(HEADERS_BYTES_MAX)
-            .http2_max_header_list_size(HEADERS_BYTES_MAX as u32)
-            .http2_initial_stream_window_size(ANSWER_BYTES_MAX as u32)
-            .http2_initial_connection_window_size(ANSWERS_BYTES_MAX as u32)
-            // A host that is gone without a word is noticed, and the next request looks up its name anew.
-            .http2_keep_alive_interval(EXCHANGE_TIMEOUT)
-            .http2_keep_alive_timeout(EXCHANGE_TIMEOUT)
-            .http2_keep_alive_while_idle(true)
-            .build(self.connector.clone());
-        Pool { client, since, hosts: HashSet::new() }
+        let connections = Connections::new(config, rules.private_targets)?;
+        Ok(Self { connections, rules, passed: Mutex::default() })
     }
 
     /// Sends these very bytes; the signature headers are the caller's.
@@ -188,8 +95,12 @@ impl Sender {
         headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
         headers.insert(DELIVERY_ATTEMPT, attempt.into());
         let exchange = async {
-            let client = self.client(request.uri().authority(), now);
-            let answer = client.request(request).await.map_err(|fault| failure(&fault))?;
+            let answer = self
+                .connections
+                .client(now)
+                .request(request)
+                .await
+                .map_err(|fault| failure(&fault))?;
             read(answer, now).await
         };
         if let Err(fault) = faults::pass("before a webhook is sent") {
@@ -343,22 +254,6 @@ fn explained_tls(fault: &rustls::Error) -> String {
         }
         other => other.to_string(),
     }
-}
-
-/// The machine's trust store and, in a sandbox, a further file of authorities.
-fn authorities(further: Option<&Path>) -> Result<rustls::RootCertStore, SenderError> {
-    let mut roots = tls::trust_store();
-    if let Some(path) = further {
-        let unreadable = |fault: &dyn Display| SenderError::Certificates {
-            path: path.to_owned(),
-            fault: fault.to_string(),
-        };
-        let found = CertificateDer::pem_file_iter(path).map_err(|fault| unreadable(&fault))?;
-        for certificate in found {
-            roots.add(certificate.map_err(|fault| unreadable(&fault))?)?;
-        }
-    }
-    Ok(roots)
 }
 
 #[cfg(test)]

@@ -117,6 +117,10 @@ async fn answer_all<B: Batch>(
         Err(fault) if (fault.is_about_data() || fault.is_about_a_lock()) && items.len() > 1 => {
             let mut locked_out = 0;
             for (item, reply) in items.iter().zip(replies) {
+                // Nobody was told that it happened, and it did not.
+                if reply.is_closed() {
+                    continue;
+                }
                 if locked_out == LOCKED_OUT_MAX || has_waited_too_long(asked_at) {
                     let _ = reply.send(Err(waited_too_long()));
                     continue;

@@ -98,6 +98,12 @@ async fn a_reference_that_is_anothers_is_not_shown(database: TestDatabase) {
         (&bank.entity().into(), &bank.number().into())
     );
     assert_eq!(paying.stands(&first).await, ("issued", "PEN"), "the other's stays");
+    // Money for that number may be the first payer's, whatever the rail says of it.
+    let notice = paid("acquirer", "whose", About::Attempt(refused.id), 1_500_000);
+    let received = orders::settle(&paying.app, notice, "").await.unwrap();
+    assert_eq!(received, Received::Exception(ExceptionKind::Reused));
+    assert_eq!(paying.stands(&second).await, ("held", "PEN"));
+    assert_eq!(paying.stands(&first).await, ("issued", "PEN"));
 }
 
 async fn a_query_answered_with_an_old_payments_id_holds_the_order(database: TestDatabase) {
