@@ -91,11 +91,6 @@ impl Caller {
         self.authorization.trim_start_matches("Bearer ")
     }
 
-    /// How a pair of credentials is answered.
-    pub(crate) async fn token_status(&self, id: &str, secret: &str) -> anyhow::Result<u16> {
-        Ok(self.ask_token(id, secret).await?.0)
-    }
-
     async fn ask_token(&self, id: &str, secret: &str) -> anyhow::Result<(u16, Value)> {
         let basic = format!("Basic {}", STANDARD.encode(format!("{id}:{secret}")));
         let (form, body) = ("application/x-www-form-urlencoded", "grant_type=client_credentials");

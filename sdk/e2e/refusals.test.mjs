@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as checkout from "./support/checkout.mjs";
+import { startService } from "./support/service.mjs";
 import { useStage } from "./support/stage.mjs";
 
 const stage = useStage();
@@ -306,6 +307,18 @@ test("H22: who asks for news a hundred times at once is told to wait", async () 
   assert.ok(limited.length >= 10, `${limited.length}`);
   assert.ok(answers.every(({ status }) => status === 200 || status === 429));
   assert.ok(limited.every((answer) => Number(answer.headers.get("retry-after")) >= 1));
+});
+
+test("what a browser refuses on a page is told to the operator", async () => {
+  const service = await startService();
+  const order = await service.createOrder({ merchant: stage.merchant });
+  const { page } = await stage.payer();
+  await page.goto(checkout.checkoutUrl(service, order));
+  await page.evaluate((elsewhere) => {
+    document.body.append(Object.assign(new Image(), { src: `${elsewhere}/pixel.png` }));
+  }, stage.merchant.origin);
+  await service.untilRefused();
+  await service.stop({ refused: ["img-src"] });
 });
 
 test("every page is protected by the same headers", async () => {

@@ -5,10 +5,10 @@ use jiff::SignedDuration;
 use secrecy::ExposeSecret;
 use serde::Serialize;
 use svc_service::credentials::{self, Takeover};
-use svc_service::domain::{ApplicationId, ApplicationUuid, Author, PublishableKey};
+use svc_service::domain::{ApplicationId, ApplicationUuid, Author, PublishableKey, WebhookHosts};
 use svc_service::store::{Application, Directory, PendingEvent};
 
-use crate::arguments::length;
+use crate::arguments::{By, length};
 use crate::output;
 use crate::partner::{ApplicationView, application_view, known};
 use crate::settings::Shown;
@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Create(Create),
     /// List all applications
     List(List),
+    /// Show or say where an application's webhooks may go
+    WebhookHosts(Hosts),
     /// Give an application a new webhook secret
     RotateWebhookSecret(Rotate),
 }
@@ -72,6 +74,26 @@ pub(crate) struct Rotate {
     shown: Shown,
 }
 
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  svc application webhook-hosts pk_live_0b6f…                     shows them
+  svc application webhook-hosts pk_live_0b6f… loja.ao api.loja.ao to these and no others, from now on
+  svc application webhook-hosts pk_live_0b6f… --any               to any public host again")]
+pub(crate) struct Hosts {
+    /// The applicationUUID or the publishable key
+    application: String,
+    /// Instead of those that were named before: a name or an address, without https://, port and path
+    #[arg(value_name = "HOST", conflicts_with = "any")]
+    hosts: Vec<String>,
+    /// To any public host
+    #[arg(long)]
+    any: bool,
+    #[command(flatten)]
+    by: By,
+    #[command(flatten)]
+    shown: Shown,
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Listed {
@@ -95,6 +117,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Create(args) => create(args).await,
         Command::List(args) => list(args).await,
+        Command::WebhookHosts(args) => webhook_hosts(args).await,
         Command::RotateWebhookSecret(args) => rotate(args).await,
     }
 }
@@ -134,6 +157,24 @@ async fn list(args: List) -> anyhow::Result<()> {
         })
         .collect();
     output::table(["PUBLISHABLE KEY", "NAME", "PARTNER", "PEN EVENT", "CREATED"], &rows);
+    Ok(())
+}
+
+async fn webhook_hosts(args: Hosts) -> anyhow::Result<()> {
+    let app = args.shown.settings()?.open().await?;
+    let directory = app.store.directory().await?;
+    let application = known_application(&directory, &args.application)?;
+    let mut hosts = application.webhook_hosts.clone();
+    if args.any || !args.hosts.is_empty() {
+        hosts = (!args.any).then(|| WebhookHosts::parse(&args.hosts)).transpose()?;
+        let (at, by) = (app.clock.now(), args.by.author());
+        app.store.set_webhook_hosts(&application.uuid, hosts.as_ref(), at, &by).await?;
+    }
+    match hosts {
+        hosts if args.shown.json => output::json(&serde_json::json!({ "webhookHosts": hosts })),
+        Some(hosts) => output::line(hosts),
+        None => output::line("any public host"),
+    }
     Ok(())
 }
 

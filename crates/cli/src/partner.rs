@@ -6,7 +6,7 @@ use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 use svc_service::app::App;
 use svc_service::credentials::{self, Issued};
-use svc_service::domain::{Author, PublishableKey};
+use svc_service::domain::{Author, PublishableKey, WebhookHosts};
 use svc_service::store::{Application, Directory, Partner, PartnerState};
 
 use crate::arguments::length;
@@ -110,6 +110,9 @@ pub(crate) struct ApplicationView {
     pub publishable_key: String,
     pub name: String,
     pub pending_event: &'static str,
+    /// Where its webhooks may go, when that is not any public host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook_hosts: Option<WebhookHosts>,
     pub created_at: String,
 }
 
@@ -267,6 +270,7 @@ pub(crate) fn application_view(app: &App, application: &Application) -> Applicat
         publishable_key: key.to_string(),
         name: application.name.clone(),
         pending_event: application.pending_event.as_str(),
+        webhook_hosts: application.webhook_hosts.clone(),
         created_at: application.created_at.to_string(),
     }
 }

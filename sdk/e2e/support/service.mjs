@@ -1,6 +1,8 @@
 // A real `svc demo` on a free port of its own, with a directory and a clock nobody else uses.
 
+import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,21 +35,34 @@ export async function startService({ seed } = {}) {
   return {
     ...ready,
     ...partner(ready),
+    /** Until a browser has refused something on one of its pages. */
+    async untilRefused() {
+      while (refusedBy(log).length === 0) await once(child.stderr, "data");
+    },
     /** A command beside the running service; its answer. */
     async command(...words) {
       const { stdout } = await run(BINARY, [...words, "--json", ...database]);
       return JSON.parse(stdout);
     },
-    async stop() {
+    /** `refused`: what browsers are to have refused on its pages. */
+    async stop({ refused = [] } = {}) {
       process.removeListener("exit", killed);
       child.kill("SIGTERM");
       const code = await ended;
       if (code !== 0) throw new Error(`svc ended with ${code}\n${log}`);
+      assert.deepEqual(refusedBy(log), refused);
       // ./test searches what is left for secrets.
       if (process.env.SVC_TEST_KEEP) writeFileSync(join(data, "log"), log);
       else rmSync(data, { recursive: true, force: true });
     },
   };
+}
+
+/** What browsers refused on our own pages; that foreign ones may not frame them is for the attacks to see. */
+function refusedBy(log) {
+  const lines = log.split("\n").filter((line) => line.includes("a browser refused something"));
+  const directives = lines.map((line) => JSON.parse(line).directive);
+  return directives.filter((directive) => directive !== "frame-ancestors");
 }
 
 function firstLine(child) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::http::get;
 use crate::support::merchant::{Merchant, reference};
@@ -47,32 +47,44 @@ fn every_command_works_while_the_service_runs(place: &Place) {
 fn walk_through_every_command(place: &Place) -> Merchant {
     let credentials = place.partner();
     let id = text(&credentials, "clientId");
-    let json = |arguments: &[&str]| place.svc(&[arguments, &["--json"]].concat()).json();
+    let run = |arguments: &[&str]| place.svc(&[arguments, &["--json"]].concat()).json();
 
-    assert_eq!(json(&["partner", "list"])[0]["clientId"], id);
-    assert_eq!(json(&["partner", "show", id])["name"], "Loja Kianda");
-    assert_eq!(json(&["partner", "disable", id])["state"], "disabled");
-    assert_eq!(json(&["partner", "show", id])["state"], "disabled");
-    assert_eq!(json(&["partner", "enable", id])["state"], "active");
-    let rotated = json(&["partner", "rotate-secret", id]);
+    assert_eq!(run(&["partner", "list"])[0]["clientId"], id);
+    assert_eq!(run(&["partner", "show", id])["name"], "Loja Kianda");
+    assert_eq!(run(&["partner", "disable", id])["state"], "disabled");
+    assert_eq!(run(&["partner", "show", id])["state"], "disabled");
+    assert_eq!(run(&["partner", "enable", id])["state"], "active");
+    let rotated = run(&["partner", "rotate-secret", id]);
     assert_eq!(rotated["clientId"], id);
     assert_ne!(rotated["clientSecret"], credentials["clientSecret"]);
 
-    let second = json(&["application", "create", "Loja online", "--partner", id]);
+    let second = run(&["application", "create", "Loja online", "--partner", id]);
     let key = text(&second, "publishableKey");
     assert_eq!(key, format!("pk_test_{}", text(&second, "applicationUUID")));
-    let listed = json(&["application", "list"]);
+    let listed = run(&["application", "list"]);
     let listed = listed.as_array().expect("a list").iter();
     let keys: Vec<_> = listed.map(|application| &application["publishableKey"]).collect();
     assert_eq!(keys, [&credentials["publishableKey"], &second["publishableKey"]]);
-    let of = json(&["application", "list"])[1].clone();
+    let of = run(&["application", "list"])[1].clone();
     assert_eq!((&of["partner"], &of["clientId"]), (&"Loja Kianda".into(), &id.into()));
     for name in [key, text(&second, "applicationUUID")] {
-        let fresh = json(&["application", "rotate-webhook-secret", name]);
+        let fresh = run(&["application", "rotate-webhook-secret", name]);
         assert_eq!(fresh["publishableKey"], key);
         assert_ne!(fresh["webhookSecret"], second["webhookSecret"]);
     }
-    assert_eq!(json(&["partner", "show", id])["applications"][1]["name"], "Loja online");
+    let hosts = |given: &[&str]| {
+        let command = [&["application", "webhook-hosts", key], given].concat();
+        run(&command)["webhookHosts"].clone()
+    };
+    assert_eq!(hosts(&[]), Value::Null);
+    assert_eq!(hosts(&["Loja.ao", "api.loja.ao"]), json!(["api.loja.ao", "loja.ao"]));
+    assert_eq!(hosts(&[]), json!(["api.loja.ao", "loja.ao"]));
+    let shown = run(&["partner", "show", id]);
+    assert_eq!(shown["applications"][1]["webhookHosts"], json!(["api.loja.ao", "loja.ao"]));
+    let history = run(&["audit", "list"]).to_string();
+    assert!(history.contains("application.webhook_hosts"), "{history}");
+    assert_eq!(hosts(&["--any"]), Value::Null);
+    assert_eq!(run(&["partner", "show", id])["applications"][1]["name"], "Loja online");
     let client_secret = text(&rotated, "clientSecret").to_owned();
     Merchant { client_secret, ..Merchant::new(String::new(), &credentials) }
 }
@@ -158,7 +170,7 @@ fn rotating_kills_the_tokens_issued_so_far(place: &Place) {
 fn json_is_one_line_on_stdout_and_nothing_else(place: &Place) {
     let credentials = place.partner();
     let (id, uuid) = (text(&credentials, "clientId"), text(&credentials, "applicationUUID"));
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 10] = [
         &["partner", "create", "Outra"],
         &["partner", "list"],
         &["partner", "show", id],
@@ -168,6 +180,7 @@ fn json_is_one_line_on_stdout_and_nothing_else(place: &Place) {
         &["application", "create", "Outra", "--partner", id],
         &["application", "list"],
         &["application", "rotate-webhook-secret", uuid],
+        &["application", "webhook-hosts", uuid],
     ];
     for command in commands {
         let ran = place.svc(&[command, &["--json"]].concat());
@@ -199,17 +212,18 @@ fn secrets_are_shown_once_and_never_listed(place: &Place) {
 fn an_unknown_id_is_told_on_stderr_with_exit_code_1(place: &Place) {
     place.partner();
     let (nobody, nothing) = ("svc_nobody", "0b6f1d3c-8a55-4c1b-9c86-0f6f6ad0a111");
-    let commands: [&[&str]; 6] = [
+    let commands: [&[&str]; 7] = [
         &["partner", "show", nobody],
         &["partner", "disable", nobody],
         &["partner", "enable", nobody],
         &["partner", "rotate-secret", nobody],
         &["application", "create", "Loja", "--partner", nobody],
         &["application", "rotate-webhook-secret", nothing],
+        &["application", "webhook-hosts", nothing],
     ];
     for command in commands {
         let told = match command[1] {
-            "rotate-webhook-secret" => {
+            "rotate-webhook-secret" | "webhook-hosts" => {
                 format!("there is no application {nothing}; svc application list shows all")
             }
             _ => format!("there is no partner {nobody}; svc partner list shows all"),

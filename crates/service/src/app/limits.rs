@@ -29,6 +29,9 @@ const CODE_PERIOD: Duration = Duration::from_mins(6);
 /// From one address: everybody who knows a shop's public key can ask for some.
 const PLAYGROUND_ORDERS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).expect("not zero");
 
+/// Each is a line of the log; a page with a fault makes a handful.
+const POLICY_REPORTS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(20).expect("not zero");
+
 /// To one telephone, whatever the order: whoever knows a number could ask until its owner gives in.
 const PUSHES_AT_ONCE: NonZeroU32 = NonZeroU32::new(10).expect("not zero");
 const PUSH_PERIOD: Duration = Duration::from_mins(3);
@@ -57,11 +60,12 @@ enum Rate {
     Codes,
     Pushes,
     PlaygroundOrders,
+    PolicyReports,
 }
 
 impl Rate {
     /// In the order of their numbers.
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::CredentialFailures,
         Self::AddressFailures,
         Self::PartnerRequests,
@@ -76,6 +80,7 @@ impl Rate {
         Self::Codes,
         Self::Pushes,
         Self::PlaygroundOrders,
+        Self::PolicyReports,
     ];
 
     fn quota(self, limits: &Limits) -> Quota {
@@ -99,6 +104,7 @@ impl Rate {
             Self::Codes => every(CODE_PERIOD).allow_burst(CODES_AT_ONCE),
             Self::Pushes => every(PUSH_PERIOD).allow_burst(PUSHES_AT_ONCE),
             Self::PlaygroundOrders => Quota::per_minute(PLAYGROUND_ORDERS_PER_MINUTE),
+            Self::PolicyReports => Quota::per_minute(POLICY_REPORTS_PER_MINUTE),
         }
     }
 }
@@ -177,6 +183,11 @@ impl RateLimits {
     /// Counts an order of a sandbox's playground.
     pub fn playground_order(&self, from: IpAddr) -> Result<(), Limited> {
         self.spend(Rate::PlaygroundOrders, network(from))
+    }
+
+    /// Counts what somebody's browser says that it refused.
+    pub fn policy_report(&self, from: IpAddr) -> Result<(), Limited> {
+        self.spend(Rate::PolicyReports, network(from))
     }
 
     /// Counts a checkout page that does not exist: somebody may be guessing.

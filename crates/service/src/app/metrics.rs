@@ -20,6 +20,7 @@ pub struct Metrics {
     pub tokens_issued: Counter,
     pub token_failures: Counter,
     pub connections_refused: Counter,
+    pub policy_reports: Counter,
     outbox_depth: Gauge,
     outbox_oldest_age: Gauge,
     webhooks_exhausted: Gauge,
@@ -101,6 +102,7 @@ impl Metrics {
             tokens_issued: counter("svc_tokens_issued_total"),
             token_failures: counter("svc_token_failures_total"),
             connections_refused: counter("svc_connections_refused_total"),
+            policy_reports: counter("svc_policy_reports_total"),
             outbox_depth: gauge("svc_outbox_depth"),
             transitions: [Status::Confirmed, Status::Cancelled].map(|to| {
                 let labels = vec![Label::from_static_parts("to", to.code())];
@@ -220,6 +222,7 @@ fn describe(recorder: &PrometheusRecorder) {
         ("svc_tokens_issued_total", "Access tokens issued."),
         ("svc_token_failures_total", "Token requests with wrong credentials."),
         ("svc_connections_refused_total", "Connections of addresses that had too many."),
+        ("svc_policy_reports_total", "Things that browsers say they refused on our pages."),
         ("svc_webhook_attempts_total", "Attempts to deliver a webhook, by how they ended."),
     ];
     for (counter, text) in counters {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use url::Url;
 
-use super::{UrlIssue, UrlRules};
+use super::{UrlIssue, UrlRules, WebhookHosts};
 
 /// The document as we keep it: URLs in their normal form, keys sorted, unknown keys kept.
 ///
@@ -207,6 +207,13 @@ impl AdditionalInfo {
     pub fn is_stored_as(&self, stored: &Self) -> bool {
         let before = || serde_json::from_str::<Value>(&self.0).map(|value| value.to_string());
         self == stored || before().is_ok_and(|before| before == stored.0)
+    }
+
+    pub fn is_told_at(&self, hosts: &WebhookHosts) -> Result<(), UrlFault> {
+        match hosts.includes(&self.webhook_url()) {
+            true => Ok(()),
+            false => Err(UrlFault::Refused { key: WEBHOOK_URL, issue: UrlIssue::NotNamed }),
+        }
     }
 
     pub fn webhook_url(&self) -> String {

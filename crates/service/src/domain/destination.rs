@@ -34,6 +34,8 @@ pub enum UrlIssue {
     Port,
     #[error("must not point at this service")]
     OwnHost,
+    #[error("must go to one of the hosts named for its application")]
+    NotNamed,
 }
 
 impl UrlRules {

@@ -19,6 +19,7 @@ mod person;
 mod phone;
 mod retry;
 mod text;
+mod webhook_hosts;
 mod words;
 
 pub use additional_info::{AdditionalInfo, AdditionalInfoError, UrlFault};
@@ -49,4 +50,5 @@ pub use person::{Login, NotALogin, Permission, Role, may};
 pub use phone::{NotAPhone, PhoneNumber};
 pub use retry::{DELIVERIES_MIN, Failure, RETRY_HORIZON, Retry, next_retry};
 pub use text::{Label, PayerId, TextIssue};
+pub use webhook_hosts::{NotHosts, WebhookHosts};
 pub(crate) use words::words;

@@ -111,6 +111,15 @@ pub(crate) async fn read_json_bytes(headers: &HeaderMap, body: RawBody) -> Resul
     read(headers, body, JSON_BYTES_MAX).await
 }
 
+/// What a browser tells of a page's policy.
+pub(crate) async fn read_policy_report(
+    headers: &HeaderMap,
+    body: RawBody,
+) -> Result<Bytes, ApiError> {
+    expect_type(headers, "application/csp-report")?;
+    read(headers, body, FORM_BYTES_MAX).await
+}
+
 /// The names and values of a form body.
 pub(crate) async fn read_form(headers: &HeaderMap, body: RawBody) -> Result<Pairs, ApiError> {
     expect_type(headers, "application/x-www-form-urlencoded")?;

@@ -159,6 +159,7 @@ impl From<CreateError> for ApiError {
     fn from(fault: CreateError) -> Self {
         match fault {
             CreateError::Conflict(fields) => Self::IdempotencyConflict(fields),
+            CreateError::Refused(fault) => Self::InvalidBody(vec![fault.into()]),
             CreateError::Store(fault) => fault.into(),
         }
     }

@@ -45,6 +45,7 @@ impl From<UrlIssue> for Issue {
             UrlIssue::NotPublic => Self::PrivateHost,
             UrlIssue::Port => Self::Port,
             UrlIssue::OwnHost => Self::OwnHost,
+            UrlIssue::NotNamed => Self::HostNotNamed,
         }
     }
 }

@@ -33,6 +33,7 @@ pub(crate) enum Issue {
     PrivateHost,
     Port,
     OwnHost,
+    HostNotNamed,
     Negative,
     /// A part of a whole: from 0 to 1.
     NotARate,
@@ -67,6 +68,7 @@ impl Issue {
             Self::PrivateHost => "private_host",
             Self::Port => "port_not_allowed",
             Self::OwnHost => "own_host",
+            Self::HostNotNamed => "host_not_named",
             Self::Negative => "negative",
             Self::NotARate => "not_a_rate",
             Self::NotOneOf(_) | Self::NotACursor => "not_one_of",
@@ -185,6 +187,11 @@ impl Issue {
                 "não pode apontar para este serviço",
                 "must not point at this service",
                 "ne doit pas désigner ce service",
+            ],
+            Self::HostNotNamed => [
+                "tem de ir para um dos servidores indicados para a aplicação; peça ao operador que acrescente o seu",
+                "must go to one of the hosts named for the application; ask the operator to add yours",
+                "doit aller vers un des serveurs indiqués pour l'application ; demandez à l'opérateur d'ajouter le vôtre",
             ],
         };
         let text = language.choose(pt, en, fr);

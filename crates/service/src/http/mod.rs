@@ -25,7 +25,7 @@ mod reply;
 pub(crate) use access_token::issue_token;
 pub(crate) use activity::Streaming;
 pub(crate) use answer::{ErrorReply, Exchange};
-pub(crate) use body::{Body, field, read_form, read_json_bytes, whole_number};
+pub(crate) use body::{Body, field, read_form, read_json_bytes, read_policy_report, whole_number};
 pub(crate) use browser::{is_foreign, origin_of, own_origin, protect};
 pub(crate) use caller::{Caller, authorization};
 pub(crate) use error::{ApiError, FieldFault, TokenFault};

@@ -1,13 +1,14 @@
-//! For operators and their tools: health, metrics, the API's description and its page.
+//! For operators and their tools: health, metrics, what browsers refused, the API's description and its page.
 
 mod docs;
 mod health;
+mod policy_reports;
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{Html, IntoResponse, Redirect};
-use axum::routing::get;
+use axum::routing::{get, post};
 
 use crate::app::App;
 use crate::http::ApiError;
@@ -23,6 +24,7 @@ pub(crate) fn routes(openapi: &utoipa::openapi::OpenApi) -> Router<App> {
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(health::metrics))
+        .route("/policy-reports", post(policy_reports::report))
         .route("/openapi.json", get(async move || ([JSON], document)))
         .route(
             "/docs",

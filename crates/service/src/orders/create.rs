@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::app::App;
 use crate::domain::{
-    EventId, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Terms, after,
+    EventId, ExternalTransactionId, NewOrder, Order, ReferenceNumber, Terms, UrlFault, after,
 };
 use crate::store::{Application, Created, PendingEvent, StoreError};
 
@@ -34,11 +34,17 @@ pub enum CreateError {
     /// The id belongs to an order with other terms; the contract's names of the fields that differ.
     #[error("the id belongs to an order that differs in {}", .0.join(", "))]
     Conflict(Vec<&'static str>),
+    /// Its application's webhooks may not go there.
+    #[error("one of its URLs is refused: {0:?}")]
+    Refused(UrlFault),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 pub async fn create(app: &App, request: OrderRequest) -> Result<Creation, CreateError> {
+    if let Some(hosts) = &request.application.webhook_hosts {
+        request.terms.additional_info.is_told_at(hosts).map_err(CreateError::Refused)?;
+    }
     for _ in 0..REFERENCE_TRIES {
         let new = assign(app, &request, app.clock.now());
         let announced = new.event.as_ref().map(|event| event.lane.clone());

@@ -8,7 +8,9 @@ use super::{
     Application, Directory, NewApplication, NewPartner, Partner, PartnerState, PendingEvent,
     PreviousWebhookSecret, Result, Rotation, Store, StoreError, WebhookRotation,
 };
-use crate::domain::{ApplicationId, ApplicationUuid, Author, Chaos, ClientId, PartnerId};
+use crate::domain::{
+    ApplicationId, ApplicationUuid, Author, Chaos, ClientId, PartnerId, WebhookHosts,
+};
 
 impl Store {
     /// Changes with every change of a partner or an application.
@@ -140,6 +142,21 @@ impl Store {
         self.change(rotate, Some(note), "the application").await
     }
 
+    /// Where an application's webhooks may go; `None` lets them go to any public host.
+    pub async fn set_webhook_hosts(
+        &self,
+        uuid: &ApplicationUuid,
+        hosts: Option<&WebhookHosts>,
+        at: Timestamp,
+        by: &Author,
+    ) -> Result<()> {
+        let sql = "update applications set webhook_hosts = ?2 where uuid = ?1";
+        let (uuid, text) = (uuid.as_str(), hosts.map(WebhookHosts::to_string));
+        let note = audited(at, by, "application.webhook_hosts", uuid, text.as_deref(), "");
+        let set = Statement::new(sql, values![uuid, text]);
+        self.change(set, Some(note), "the application").await
+    }
+
     /// How the sandbox disturbs the webhooks of an application; `None` lets them go.
     pub async fn set_chaos(&self, application: ApplicationId, chaos: Option<Chaos>) -> Result<()> {
         let sql = "update applications set chaos = ?2 where id = ?1";
@@ -203,7 +220,7 @@ const PARTNER_COLUMNS: &str = "id, name, client_id, state, secret_hash, \
 
 const APPLICATION_COLUMNS: &str = "id, partner_id, uuid, name, webhook_secret, \
      previous_webhook_secret, previous_webhook_secret_until_ms, webhook_secret_switch_at_ms, \
-     pending_event, created_at_ms, chaos";
+     pending_event, created_at_ms, chaos, webhook_hosts";
 
 impl PartnerState {
     pub(super) fn action(self) -> &'static str {
@@ -240,6 +257,7 @@ fn application(cells: &mut Cells) -> Result<Application> {
         pending_event: PendingEvent::read(&cells.text()?)?,
         created_at: cells.time()?,
         chaos: cells.maybe_text()?.as_deref().and_then(Chaos::from_text),
+        webhook_hosts: cells.maybe_text()?.as_deref().map(WebhookHosts::restore),
     })
 }
 

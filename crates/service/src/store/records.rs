@@ -7,7 +7,7 @@ use super::{Result, StoreError};
 use crate::domain::{
     AdditionalInfo, ApplicationId, ApplicationUuid, Author, Chaos, ClientId, ExternalTransactionId,
     Kwanza, Label, Order, PartnerId, PayerId, Quantity, ReferenceNumber, Standing, Status, Terms,
-    words,
+    WebhookHosts, words,
 };
 
 /// What became of an insert.
@@ -81,6 +81,8 @@ pub struct Application {
     pub webhook_secret: Vec<u8>,
     pub previous_webhook_secret: Option<PreviousWebhookSecret>,
     pub pending_event: PendingEvent,
+    /// `None`: webhooks may go to any public host.
+    pub webhook_hosts: Option<WebhookHosts>,
     /// How the sandbox disturbs its webhooks.
     pub chaos: Option<Chaos>,
     pub created_at: Timestamp,

@@ -1,8 +1,8 @@
 //! One attempt: sign, POST, decide what follows from the answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::chaos;
@@ -11,9 +11,9 @@ use super::sender::{Outcome, Sender, Times};
 use super::signature::signature_headers;
 use crate::app::{App, caught};
 use crate::domain::{
-    ApplicationId, Chaos, EventId, Failure, Lane, Retry, Steady, after, next_retry,
+    ApplicationId, Chaos, Failure, Lane, Retry, Steady, UrlIssue, after, next_retry,
 };
-use crate::store::{Claimed, DeliveryAttempt, Verdict};
+use crate::store::{Application, Claimed, DeliveryAttempt, Verdict};
 
 /// An attempt that is over, and what the store must know of it.
 pub(super) struct Delivery {
@@ -105,28 +105,29 @@ async fn attempt(
     until: Steady,
 ) -> Outcome {
     let Claimed { id, lane, webhook_url, attempt: number, .. } = event;
-    match signatures(app, lane.application, id, &body, at).await {
+    let application = match application(app, lane.application).await {
+        Ok(application) => application,
+        Err(why) => return Outcome::failed(Failure::Unsigned, why),
+    };
+    // Hosts may have been named since the order was made.
+    if application.webhook_hosts.as_ref().is_some_and(|hosts| !hosts.includes(webhook_url)) {
+        return Outcome::failed(Failure::Refused, format!("the URL {}", UrlIssue::NotNamed));
+    }
+    match signature_headers(app, &application, id, &body, at) {
         Ok(headers) => {
             let times = Times { clock: &app.clock, at, until };
             sender.post(webhook_url, *number, headers, body, times).await
         }
-        Err(why) => Outcome::failed(Failure::Unsigned, why),
+        Err(why) => Outcome::failed(Failure::Unsigned, why.to_string()),
     }
 }
 
-pub(super) async fn signatures(
-    app: &App,
-    application: ApplicationId,
-    id: &EventId,
-    body: &[u8],
-    at: Timestamp,
-) -> Result<HeaderMap, String> {
+pub(super) async fn application(app: &App, id: ApplicationId) -> Result<Arc<Application>, String> {
     let mut known = app.directory.known();
-    if known.application_by_id(application).is_none() {
+    if known.application_by_id(id).is_none() {
         known = app.directory.refresh(&app.store).await.map_err(|fault| fault.to_string())?;
     }
-    let application = known.application_by_id(application).ok_or("its application is not known")?;
-    signature_headers(app, application, id, body, at).map_err(|fault| fault.to_string())
+    known.application_by_id(id).cloned().ok_or_else(|| "its application is not known".to_owned())
 }
 
 fn decide(app: &App, outcome: &Outcome, event: &Claimed) -> Verdict {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use hyper::{Method, StatusCode};
 use serde_json::json;
-use svc_service::domain::{ApplicationId, ExternalTransactionId};
+use svc_service::domain::{
+    ApplicationId, ApplicationUuid, Author, ExternalTransactionId, WebhookHosts,
+};
 
 use crate::support::{TestDatabase, TestService, confirm, on_both_engines};
 
@@ -17,6 +19,7 @@ on_both_engines! {
     sixty_four_at_once_get_equal_answers,
     applications_of_others_look_like_unknown_ones,
     every_missing_field_is_named_at_once,
+    webhooks_of_an_application_go_to_the_hosts_named_for_it,
     messages_follow_the_reader_and_error_values_do_not,
     a_dead_database_is_told_as_503_and_heals,
 }
@@ -129,6 +132,25 @@ async fn applications_of_others_look_like_unknown_ones(database: TestDatabase) {
         assert_eq!(answer.status, StatusCode::NOT_FOUND);
         assert_eq!(answer.json()["error"], "application_not_found");
     }
+}
+
+async fn webhooks_of_an_application_go_to_the_hosts_named_for_it(database: TestDatabase) {
+    let service = TestService::start(database).await;
+    let token = service.token(&service.partner).await;
+    let uuid = ApplicationUuid::parse(service.application().to_owned()).unwrap();
+    let (hosts, by) = (WebhookHosts::parse(&["127.0.0.1"]).unwrap(), Author::command_line(None));
+    let store = &service.app.store;
+    store.set_webhook_hosts(&uuid, Some(&hosts), service.app.clock.now(), &by).await.unwrap();
+    service.app.directory.refresh(store).await.unwrap();
+    let named = service.create(&token, &service.order("order_1")).await;
+    assert_eq!(named.status, StatusCode::OK, "{}", named.text);
+    let elsewhere = service.order_to("order_2", "http://127.0.0.2:3000/hook");
+    let refused = service.create(&token, &elsewhere).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", refused.text);
+    let fault = &refused.json()["details"][0];
+    assert_eq!(fault["field"], "additionalInfo.webhookUrl", "{}", refused.text);
+    assert_eq!(fault["issue"], "host_not_named", "{}", refused.text);
+    assert_eq!(service.query(&token, service.application(), "order_2").await.status, 404);
 }
 
 async fn every_missing_field_is_named_at_once(database: TestDatabase) {

@@ -2,6 +2,7 @@
 
 use hyper::{Method, StatusCode};
 use jiff::SignedDuration;
+use serde_json::json;
 use svc_service::domain::{About, AttemptId, Centimos, Notice, ReferenceNumber, Word};
 use svc_service::orders;
 
@@ -20,6 +21,7 @@ on_both_engines! {
     production_refuses_what_its_proxy_got_without_tls,
     production_answers_nobody_past_its_proxy,
     figures_are_for_who_is_near,
+    what_browsers_refuse_on_our_pages_is_counted,
     a_year_of_https_is_asked_for_in_production_only,
 }
 
@@ -129,6 +131,35 @@ async fn health_and_metrics_tell_what_happened(database: TestDatabase) {
     for name in ["made-up", "order_1", service.partner.client_id.as_str()] {
         assert!(!metrics.text.contains(name), "{name} is in:\n{}", metrics.text);
     }
+}
+
+async fn what_browsers_refuse_on_our_pages_is_counted(database: TestDatabase) {
+    const PLACE: &str = "/policy-reports";
+    const AT_ONCE: usize = 20;
+    let service = TestService::start(database).await;
+    let page = service.get("/checkout/x").await;
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.ends_with(&format!("; report-uri {PLACE}")), "{policy}");
+    let report = json!({"csp-report": {
+        "document-uri": "http://pay.example.ao/checkout/SVC1?session=secret",
+        "effective-directive": "img-src", "blocked-uri": "https://evil.example/pixel",
+        "original-policy": policy, "disposition": "enforce", "status-code": 200,
+    }});
+    let tell = async |kind: &str, body: String| {
+        service.call(Method::POST, PLACE, &[("content-type", kind)], body).await.status
+    };
+    let told = async |body: String| tell("application/csp-report", body).await;
+    assert_eq!(told(report.to_string()).await, StatusCode::NO_CONTENT);
+    assert_eq!(told("{}".to_owned()).await, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(told("[".repeat(9_000)).await, StatusCode::PAYLOAD_TOO_LARGE);
+    let other = tell("application/json", report.to_string()).await;
+    assert_eq!(other, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    assert_eq!(service.get(PLACE).await.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(figure::<u32>(&service.get("/metrics").await.text, "svc_policy_reports_total"), 1);
+    for _ in 4..AT_ONCE {
+        assert_eq!(told(report.to_string()).await, StatusCode::NO_CONTENT);
+    }
+    assert_eq!(told(report.to_string()).await, StatusCode::TOO_MANY_REQUESTS);
 }
 
 async fn a_clock_that_is_not_the_databases_is_told(database: TestDatabase) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyper::Version;
 use svc_service::config::Config;
-use svc_service::domain::Order;
+use svc_service::domain::{Author, Order, WebhookHosts};
 use svc_service::store::EventState;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -24,6 +24,7 @@ on_both_engines! {
     a_silent_name_server_is_named_as_the_reason,
     no_spelling_of_a_private_address_gets_a_connection,
     a_name_is_looked_up_again_although_its_connection_is_in_use,
+    hosts_named_since_the_order_was_made_count,
 }
 
 const HOST: &str = "shop.example.com";
@@ -145,6 +146,32 @@ async fn an_authority_nobody_named_is_not_trusted(database: TestDatabase) {
     assert_eq!((receiver.connections(), receiver.requests().len()), (1, 0));
 }
 
+async fn hosts_named_since_the_order_was_made_count(database: TestDatabase) {
+    let receiver = Receiver::answering(200).await;
+    let mut delivery = TestDelivery::start(database).await;
+    let order = order_to(&delivery, &receiver.url()).await;
+    let name = async |delivery: &TestDelivery, hosts: &[&str]| {
+        let app = &delivery.app;
+        let application = app.directory.known().application_by_id(order.application).cloned();
+        let uuid = application.unwrap().uuid.clone();
+        let (hosts, by) = (WebhookHosts::parse(hosts).unwrap(), Author::command_line(None));
+        let set = app.store.set_webhook_hosts(&uuid, Some(&hosts), app.clock.now(), &by);
+        set.await.unwrap();
+        app.directory.refresh(&app.store).await.unwrap();
+    };
+    name(&delivery, &["shop.example.com", "127.0.0.2"]).await;
+    delivery.drain().await;
+    let attempt = delivery.failed_once(&order, "another host").await;
+    let error = attempt.error.unwrap();
+    assert!(error.contains("one of the hosts named for its application"), "{error}");
+    assert_eq!(receiver.connections(), 0);
+    assert_eq!(delivery.ended("refused"), 1);
+    name(&delivery, &["shop.example.com", "127.0.0.1"]).await;
+    assert!(delivery.step().await);
+    assert_eq!(receiver.requests().len(), 1);
+    assert_eq!(delivery.event(&order).await.state, EventState::Delivered);
+}
+
 async fn a_name_of_this_machine_is_delivered_to_where_that_is_allowed(database: TestDatabase) {
     let names = NameServer::saying(&["127.0.0.1"]).await;
     let receiver = Receiver::answering(200).await;
@@ -214,7 +241,7 @@ async fn a_name_with_an_address_that_is_not_public_is_refused(database: TestData
 async fn a_name_that_flips_between_public_and_private_never_gets_a_connection(
     database: TestDatabase,
 ) {
-    const NAMES: usize = 100;
+    const NAMES: usize = 334;
     const ATTEMPTS: usize = 3;
     let receiver = Receiver::everywhere().await;
     // Whoever asks once to check and again to connect is told something else the second time.
