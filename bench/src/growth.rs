@@ -86,7 +86,11 @@ async fn side(
     server: &Server,
     known: (u64, u64),
 ) -> anyhow::Result<Side> {
-    measure_for(name, scenario, server, args.connections, WARM_UP_S, args.seconds, known).await
+    let measured =
+        measure_for(name, scenario, server, args.connections, WARM_UP_S, args.seconds, known);
+    let side = measured.await?;
+    ensure!(side.outcome.errors == 0, "{name}: {} answers were not 200", side.outcome.errors);
+    Ok(side)
 }
 
 fn markdown(args: &Args, steps: &[Step]) -> String {

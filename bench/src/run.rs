@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
 use serde::Serialize;
 use tokio::process::Command;
 
@@ -117,6 +117,7 @@ async fn measure(
     )
     .await?;
     let Side { outcome, resident_bytes, cpu, .. } = &side;
+    ensure!(outcome.errors == 0, "{name}: {} answers were not 200", outcome.errors);
     eprintln!(
         "  {name}: {:.0}/s, p50 {} µs, p99 {} µs, {:.0} MB, {:.0} % of a core",
         outcome.requests_per_s,
@@ -149,9 +150,6 @@ pub(crate) async fn measure_for(
     let arguments: Vec<&str> =
         flags.iter().zip(&texts).flat_map(|(flag, text)| [*flag, text.as_str()]).collect();
     let outcome = generate(scenario, &server.target, &arguments).await?;
-    if outcome.errors > 0 {
-        bail!("{name}: {} answers were not 200", outcome.errors);
-    }
     let ticks = server.cpu_ticks()? - before;
     Ok(Side {
         name: name.to_owned(),

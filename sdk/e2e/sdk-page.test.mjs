@@ -22,6 +22,21 @@ test("the button is a real one, with a name in the page's language and room for 
   }
 });
 
+test("the button is as wide as its page says, by whatever the browser takes for a width", async () => {
+  const { page, leave } = await shopper(stage, { allowed: [/width must be/] });
+  const widths = ["320px", "50vw", "calc(100% - 20px)", "100%;background:url(//evil)", "wide", ""];
+  const shown = await page.evaluate(async (given) => {
+    const found = [];
+    for (const width of given) {
+      await button({ options: { style: { width } } });
+      found.push(document.querySelector("#pay > div").style.width);
+    }
+    return found;
+  }, widths);
+  assert.deepEqual(shown, ["320px", "50vw", "calc(100% - 20px)", "100%", "100%", "100%"]);
+  await leave();
+});
+
 test("rendered twice it is one button, and two containers have two", async () => {
   const { page, leave } = await shopper(stage);
   await page.evaluate("button().then(() => button({}, '#other'))");

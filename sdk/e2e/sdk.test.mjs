@@ -93,9 +93,24 @@ test("a reference is not handed out for a push that went out as the window was c
   await leave();
 });
 
-test("a page that may not ask how it went does not say that it was cancelled", async () => {
+test("a page of another origin than returnUrl's hears of the payment from the service", async () => {
+  // Its window speaks to the order's origin only.
+  const allowed = [/does not match the recipient window's origin/];
+  const visitor = await shopper(stage, { origin: stage.merchant.elsewhere, allowed });
+  const { page, leave } = visitor;
+  const popup = await openWindow(visitor);
+  await checkout.pushTo(popup, "900000000");
+  await stage.service.advance(3);
+  await checkout.look(popup, "paid");
+  await settle(page, 4_000);
+  await called(page, "approve");
+  await leave();
+});
+
+test("a page that cannot ask how it went does not say that it was cancelled", async () => {
   const visitor = await shopper(stage, { origin: stage.merchant.elsewhere });
   const { page, made } = visitor;
+  await page.route("**/state?*", (route) => route.abort());
   const popup = await openWindow(visitor);
   await checkout.pushTo(popup, "900000000");
   await stage.service.advance(3);

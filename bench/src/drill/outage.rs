@@ -47,7 +47,6 @@ pub(super) async fn run(setting: &Setting) -> anyhow::Result<Ledger> {
     ledger.tell("orders/s after, from 320 callers", format!("{:.0}", over.outcome.requests_per_s));
     let [before, after] = [&peak, &over].map(|side| side.outcome.p99_us / 1_000);
     ledger.tell("p99 before and after", format!("{before} and {after} ms"));
-    // A single other answer would have ended the measurement.
     ledger.never("answers that were not 200", over.outcome.errors);
     ledger.never("waiting events that were not told", waiting.saturating_sub(told));
     ledger.tell("the last of them was told after", ms(taken));

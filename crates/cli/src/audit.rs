@@ -10,7 +10,7 @@ use crate::settings::{DataArgs, Shown};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// Read the whole history and find every row that was edited, removed, added or moved
+    /// Read the whole history and find where rows were edited, removed, added or moved, as exactly as it was sealed
     Verify(Verify),
     /// Print the last seal, to be kept elsewhere; on SQLite everything is sealed first, on PostgreSQL a running
     /// service does that
@@ -106,7 +106,7 @@ async fn verify(args: Verify) -> anyhow::Result<()> {
         Ok(())
     } else {
         bail!(
-            "the history was changed in {} places; compare with a backup from before",
+            "the history is not as it was sealed ({} found); compare with a backup from before",
             verdict.faults.len()
         )
     }

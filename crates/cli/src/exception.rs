@@ -1,13 +1,13 @@
 //! `svc exception`: money that fits no order, and what an operator did about it.
 
 use serde::Serialize;
-use svc_service::domain::{ExceptionKind, ReferenceNumber};
+use svc_service::domain::ExceptionKind;
 use svc_service::orders::{self, Resolution};
-use svc_service::store::{ExceptionFilter, ExceptionRecord};
+use svc_service::store::{ExceptionFilter, ExceptionRecord, Scope};
 
 use crate::arguments::{By, not_blank, one_of};
-use crate::output;
 use crate::settings::Shown;
+use crate::{order, output};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -26,7 +26,7 @@ pub(crate) struct List {
     /// Only of this kind
     #[arg(long, value_parser = one_of(&ExceptionKind::ALL, ExceptionKind::as_str))]
     kind: Option<ExceptionKind>,
-    /// Only of this order, by its referenceNumber
+    /// Only of this order, by its referenceNumber or the merchant's own id
     #[arg(long, value_name = "ORDER")]
     order: Option<String>,
     /// Also those that are resolved
@@ -100,10 +100,15 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 }
 
 async fn list(args: List) -> anyhow::Result<()> {
-    let store = args.shown.settings()?.open_store().await?;
+    let settings = args.shown.settings()?;
+    let store = settings.open_store().await?;
+    let order = match &args.order {
+        Some(id) => Some(order::find(&store, &settings.config, &Scope::Everything, id).await?),
+        None => None,
+    };
     let filter = ExceptionFilter {
         kind: args.kind,
-        reference_number: args.order.as_deref().map(ReferenceNumber::parse).transpose()?,
+        reference_number: order,
         resolved_too: args.all,
         ..Default::default()
     };
@@ -137,7 +142,10 @@ async fn resolve(args: Resolve) -> anyhow::Result<()> {
 
 pub(crate) fn print_all(views: &[View]) {
     let rows: Vec<_> = views.iter().map(row).collect();
-    output::table(["ID", "KIND", "AMOUNT", "ORDER", "RAIL", "PAYMENT", "WHAT", "RESOLVED"], &rows);
+    output::table(
+        ["ID", "AT", "KIND", "AMOUNT", "ORDER", "RAIL", "PAYMENT", "WHAT", "RESOLVED"],
+        &rows,
+    );
 }
 
 pub(crate) fn view(record: &ExceptionRecord) -> View {
@@ -157,9 +165,10 @@ pub(crate) fn view(record: &ExceptionRecord) -> View {
     }
 }
 
-fn row(view: &View) -> [String; 8] {
+fn row(view: &View) -> [String; 9] {
     [
         view.id.to_string(),
+        view.created_at.clone(),
         view.kind.into(),
         view.amount.clone(),
         view.reference_number.clone().unwrap_or_default(),

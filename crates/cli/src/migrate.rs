@@ -15,11 +15,13 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let mut settings = args.data.settings()?;
     settings.config.create_database = true;
+    let is_new = settings.database.is_missing();
+    let place = settings.database.to_string();
     let store = settings.open_store().await?;
-    output::note(format_args!(
-        "The {} database ({}) is up to date.",
-        store.environment().as_str(),
-        store.engine_name()
-    ));
+    let environment = store.environment().as_str();
+    match is_new {
+        true => output::note(format_args!("Made a new {environment} database: {place}")),
+        false => output::note(format_args!("The {environment} database is up to date: {place}")),
+    }
     Ok(())
 }

@@ -217,7 +217,8 @@ async fn rotate(args: Rotate) -> anyhow::Result<()> {
 /// Until when a secret that was replaced still gets tokens.
 fn old_secret(app: &App, partner: &Partner) -> Option<Timestamp> {
     let (_, until) = partner.previous_secret.as_ref()?;
-    Some(*until).filter(|until| *until > app.clock.now())
+    let works = partner.state == PartnerState::Active && *until > app.clock.now();
+    works.then_some(*until)
 }
 
 async fn print_one(app: &App, client_id: &str, json: bool) -> anyhow::Result<()> {

@@ -26,6 +26,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         output::note(format_args!("What was there before is kept: {}", kept.display()));
     }
     output::note(
+        "Before you start the service: what was paid since the copy was made is not in it, and such orders would end as \
+         CAN. Run svc rail reconcile RAIL DAY --apply for each rail and each day since.",
+    );
+    output::note(
         "Tokens, sessions and links have ended. Partners, people and secrets are as they were when the copy was \
          made: disable and rotate again what was disabled or rotated since.",
     );

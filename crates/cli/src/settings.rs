@@ -6,7 +6,7 @@ mod file;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, bail, ensure};
 use ipnet::IpNet;
 use svc_service::app::App;
 use svc_service::config::{Config, Labels, Limits, RailConfig, TlsFiles, WebhookConfig};
@@ -216,7 +216,7 @@ impl ServiceArgs {
                 .or(file.private_webhook_targets)
                 .unwrap_or(false),
             webhooks: webhooks(self, &file),
-            labels: labels(self, &file),
+            labels: labels(self, &file)?,
             rails: file.rails.iter().map(rail).collect::<anyhow::Result<_>>()?,
             master_key: master_key(
                 MASTER_KEY,
@@ -329,15 +329,17 @@ fn webhooks(args: &ServiceArgs, file: &File) -> WebhookConfig {
     }
 }
 
-fn labels(args: &ServiceArgs, file: &File) -> Labels {
+fn labels(args: &ServiceArgs, file: &File) -> anyhow::Result<Labels> {
     let default = Labels::default();
-    let first = |given: &Option<String>, written: &Option<String>, default| {
-        given.clone().or(written.clone()).unwrap_or(default)
+    let first = |name, given: &Option<String>, written: &Option<String>, default: String| {
+        let label = given.clone().or(written.clone()).unwrap_or_else(|| default.clone());
+        ensure!(!label.trim().is_empty(), "{name} is empty: leave it out for {default}");
+        Ok(label)
     };
-    Labels {
-        express: first(&args.express_label, &file.express_label, default.express),
-        wallet: first(&args.wallet_label, &file.wallet_label, default.wallet),
-    }
+    Ok(Labels {
+        express: first("express_label", &args.express_label, &file.express_label, default.express)?,
+        wallet: first("wallet_label", &args.wallet_label, &file.wallet_label, default.wallet)?,
+    })
 }
 
 fn rail(table: &RailTable) -> anyhow::Result<RailConfig> {

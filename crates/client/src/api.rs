@@ -266,8 +266,8 @@ impl Client {
         #[derive(Deserialize)]
         struct TokenReply {
             access_token: String,
-            /// Not in the contract; without it the time asked for is taken.
-            expires_in: Option<u64>,
+            /// Not in the contract; where it says no number, the time asked for is taken.
+            expires_in: Option<serde_json::Value>,
         }
         let bytes = self
             .shared
@@ -297,7 +297,11 @@ impl Client {
         {
             return Err(malformed(&"the token is not one"));
         }
-        let seconds = reply.expires_in.unwrap_or(TOKEN_SECONDS);
+        let seconds = reply.expires_in.and_then(|told| match told {
+            serde_json::Value::String(digits) => digits.parse().ok(),
+            number => number.as_u64(),
+        });
+        let seconds = seconds.unwrap_or(TOKEN_SECONDS);
         Ok(Fetched { access_token: reply.access_token, expires_in: Duration::from_secs(seconds) })
     }
 }

@@ -108,6 +108,7 @@ impl Http {
         let why = innermost(fault);
         let question = match &*why {
             REFUSED => "Is the service running?",
+            _ if why.contains("InvalidContentType") => "That port does not speak TLS: is it http?",
             _ => "Is SVC_BASE_URL right?",
         };
         Error::Unreachable(format!("{} cannot be reached: {why}. {question}", self.address))

@@ -2,6 +2,7 @@
 
 use aws_lc_rs::hmac;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::api::PaymentStatus;
 
@@ -10,9 +11,10 @@ use crate::api::PaymentStatus;
 pub struct PaymentEvent {
     pub external_transaction_id: String,
     pub status: PaymentStatus,
-    pub reference_number: String,
-    /// Whole kwanza.
-    pub amount: i64,
+    /// `None` if the webhook does not say it, or not as a text.
+    pub reference_number: Option<String>,
+    /// Whole kwanza; `None` if the webhook does not say it, or not as a whole number.
+    pub amount: Option<i64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,7 +43,7 @@ pub enum WebhookError {
 /// let header = "818358aea5aed12fb8499296c1e37ef4c095628fee94a3be0ef1b5b5112b233c";
 ///
 /// let event = verify_webhook(body, Some(header), secret).unwrap();
-/// assert_eq!((event.status, event.amount), (PaymentStatus::Confirmed, 15_000));
+/// assert_eq!((event.status, event.amount), (PaymentStatus::Confirmed, Some(15_000)));
 ///
 /// // One byte more, and nothing is read.
 /// assert!(verify_webhook(&[body, &b"\n"[..]].concat(), Some(header), secret).is_err());
@@ -85,16 +87,18 @@ pub fn verify_webhook_with(
 #[derive(Deserialize)]
 struct Body {
     event: String,
-    data: Option<serde_json::Value>,
+    data: Option<Value>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Data {
     external_transaction_id: String,
-    payment_status: serde_json::Value,
-    reference_number: String,
-    amount: i64,
+    payment_status: Value,
+    #[serde(default)]
+    reference_number: Value,
+    #[serde(default)]
+    amount: Value,
 }
 
 fn read(raw_body: &[u8]) -> Result<PaymentEvent, WebhookError> {
@@ -111,7 +115,7 @@ fn read(raw_body: &[u8]) -> Result<PaymentEvent, WebhookError> {
     Ok(PaymentEvent {
         external_transaction_id: data.external_transaction_id,
         status,
-        reference_number: data.reference_number,
-        amount: data.amount,
+        reference_number: data.reference_number.as_str().map(str::to_owned),
+        amount: data.amount.as_i64(),
     })
 }

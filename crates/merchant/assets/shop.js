@@ -9,6 +9,8 @@ const PAYING = "being paid";
 // What the payment window handed over to pay an order with.
 const SLIP_OF = "slip of ";
 // Of one product in one order, whatever the stock.
+// Who buys, for as long as this browser remembers.
+const PAYER = "payer";
 const MOST = 99;
 const { key, lang, trouble, takeOne, soldOut } = document.body.dataset;
 
@@ -88,6 +90,16 @@ async function orderBegun() {
 
 const sameItems = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
+/** Who buys, as far as a shop without accounts knows: this browser. */
+function payer() {
+  let id = localStorage.getItem(PAYER);
+  if (!id) {
+    id = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join("-");
+    localStorage.setItem(PAYER, id);
+  }
+  return id;
+}
+
 /** The same cart is the same order while that can be paid: nobody pays twice because a page was loaded again. */
 async function createOrder() {
   pressed = true;
@@ -103,7 +115,7 @@ async function createOrder() {
   const answer = await fetch(`/api/svc/create-order?lang=${lang}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ items }),
+    body: JSON.stringify({ items, clientId: payer() }),
   });
   const told = await answer.json();
   problem = told.error === "sold_out" ? soldOut : trouble;
@@ -153,7 +165,7 @@ function startShop() {
       },
       onPending: (data, actions) => {
         const { paymentReference = "", entity, expiresAt = "" } = data.payment.data;
-        const slip = { entity: entity ? entity.number : "", reference: paymentReference, expiresAt };
+        const slip = { reference: paymentReference, expiresAt };
         sessionStorage.setItem(SLIP_OF + data.payment.orderId, JSON.stringify(slip));
         sessionStorage.removeItem(PAYING);
         sessionStorage.setItem(CART_OF + data.payment.orderId, JSON.stringify([...cart]));
@@ -163,7 +175,7 @@ function startShop() {
           go("pending", {
             orderId: data.payment.orderId,
             ref: slip.reference,
-            entity: slip.entity,
+            entity: entity ? entity.number : "",
             // Without a deadline there is nothing left to pay: it is being confirmed.
             method: expiresAt ? data.payment.method : "",
           }),
@@ -177,7 +189,16 @@ function startShop() {
         if (error.code === "network" && order) return go("pending", { orderId: order });
         byId("problem").textContent = problem;
       },
-      options: { config: { lang }, paymentConfig: { theme: "auto" } },
+      options: {
+        style: { width: "100%", shape: "pill" },
+        config: { lang, showAmount: true },
+        paymentConfig: {
+          theme: "light",
+          allowedPaymentMethods: ["FPSOLPG", "FPMCXEXPRSS", "FPSOLPGEXT"],
+          showUIOfProcessingInfo: true,
+          referencePaymentLifeSpan: 1440,
+        },
+      },
     })
     .render("#pay");
 }
@@ -229,7 +250,7 @@ async function renew(main) {
     shown.append(...fresh.querySelector(part).childNodes);
   }
   byId("story").hidden = false;
-  showSlip(main.dataset.order);
+  showDeadline(main.dataset.order);
   const { open, cancelled, paid } = fresh.querySelector("main").dataset;
   if (open === undefined) delete main.dataset.open;
   if (cancelled !== undefined) reopenCart(main.dataset.order);
@@ -238,24 +259,15 @@ async function renew(main) {
 
 const LOCALES = { pt: "pt-PT", en: "en-GB", fr: "fr-FR" };
 
-/**
- * As the payment window said it to this browser: what the address says may be anybody's, or of a newer reference.
- */
-function showSlip(order) {
+/** As the payment window said it to this browser; no address says it. */
+function showDeadline(order) {
   const slip = JSON.parse(sessionStorage.getItem(SLIP_OF + order) || "null");
   const named = new URLSearchParams(location.search).get("ref");
-  if (!slip || slip.reference !== named) return;
+  const place = document.querySelector("[data-deadline]");
+  if (!place || !slip || slip.reference !== named || !slip.expiresAt) return;
   const date = { dateStyle: "long", timeStyle: "short", timeZone: "Africa/Luanda" };
-  const texts = {
-    entity: slip.entity,
-    // As banks print it.
-    reference: slip.reference.replace(/\d{3}(?=\d)/g, "$& "),
-    deadline: slip.expiresAt && new Date(slip.expiresAt).toLocaleString(LOCALES[lang], date),
-  };
-  for (const place of document.querySelectorAll("[data-slip]")) {
-    place.textContent = texts[place.dataset.slip];
-    place.parentElement.hidden = place.textContent === "";
-  }
+  place.textContent = new Date(slip.expiresAt).toLocaleString(LOCALES[lang], date);
+  place.parentElement.hidden = false;
 }
 
 /** It is paid, also where no button could tell: what was in it is in the cart no more. */
@@ -283,7 +295,7 @@ const main = document.querySelector("main");
 if (byId("pay")) {
   startShop();
 } else {
-  showSlip(main.dataset.order);
+  showDeadline(main.dataset.order);
   if ("paid" in main.dataset) takeOut(main.dataset.order);
   if ("cancelled" in main.dataset) reopenCart(main.dataset.order);
   if ("open" in main.dataset) followOrder(main);

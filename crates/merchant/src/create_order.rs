@@ -12,9 +12,8 @@ use crate::Shop;
 use crate::body::read;
 use crate::catalogue::product;
 use crate::reply::{answer, refuse, unavailable};
-use crate::server::public_url;
 use crate::store::StoreError;
-use crate::texts::named_language;
+use crate::texts::{language, named_language};
 
 const CLIENT_ID_CHARS_MAX: usize = 128;
 
@@ -40,25 +39,10 @@ pub(crate) async fn create_order(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    if !is_json(&headers) {
-        let text = "Send the order as JSON, with Content-Type: application/json.";
-        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", text);
-    }
-    let raw = match read(body).await {
-        Ok(raw) => raw,
+    let query = query.unwrap_or_default();
+    let (cart, client_id) = match parse(&query, &headers, body).await {
+        Ok(asked) => asked,
         Err(refused) => return refused,
-    };
-    let wrong = |text: &str| refuse(StatusCode::UNPROCESSABLE_ENTITY, "invalid_items", text);
-    let Ok(request) = serde_json::from_slice::<CreateOrderRequest>(&raw) else {
-        return wrong("Send {\"items\":[{\"id\",\"quantity\"}]}.");
-    };
-    let Some(client_id) = payer(request.client_id) else {
-        let text = "clientId is a text of at most 128 characters, all of which can be seen.";
-        return refuse(StatusCode::UNPROCESSABLE_ENTITY, "invalid_client_id", text);
-    };
-    let cart = match Cart::of(&request.items) {
-        Ok(cart) => cart,
-        Err(text) => return wrong(&text),
     };
     let id = format!("order_{}", new_uuid());
     match shop.store.insert(&id, cart.total, &cart.items, shop.now_ms()) {
@@ -74,38 +58,55 @@ pub(crate) async fn create_order(
         name: cart.label,
         amount: cart.total,
         quantity: 1,
-        urls: urls(&public_url(&shop, &headers), query.as_deref().unwrap_or_default()),
+        urls: urls(&public_url(&shop, &headers), &query),
     };
     let reference = match shop.client.create_payment_order(&order).await {
         Ok(reference) => reference,
-        Err(fault) => {
-            tracing::warn!(order = id, %fault, "the service did not take an order");
-            // Only a refusal is sure. What else came of it, a webhook or the safety net tells.
-            let refused = matches!(fault, Error::Refused { .. }) && !fault.is_passing();
-            let told = match refused {
-                true => shop.store.give_up(&id, "the payment service refused", shop.now_ms()),
-                false => Ok(()),
-            };
-            if let Err(fault) = told {
-                return unavailable(&fault);
-            }
-            let text = match fault {
-                _ if refused => {
-                    "The payment service does not take this order. The shop's log says why."
-                }
-                Error::Malformed(_) => {
-                    "The payment service answered something else than it should. The shop's log says what."
-                }
-                _ => "The payment service cannot be reached. Try again in a moment.",
-            };
-            return refuse(StatusCode::BAD_GATEWAY, "payment_service", text);
-        }
+        Err(fault) => return not_taken(&shop, &id, &fault),
     };
     if let Err(fault) = shop.store.set_reference(&id, &reference, shop.now_ms()) {
         return unavailable(&fault);
     }
     let reply = json!({ "referenceNumber": reference, "externalTransactionId": id });
     answer(StatusCode::OK, &reply)
+}
+
+/// What is bought, and by whom.
+async fn parse(query: &str, headers: &HeaderMap, body: Body) -> Result<(Cart, String), Response> {
+    if !is_json(headers) {
+        let text = "Send the order as JSON, with Content-Type: application/json.";
+        return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", text));
+    }
+    let raw = read(body).await?;
+    let wrong = |text: &str| refuse(StatusCode::UNPROCESSABLE_ENTITY, "invalid_items", text);
+    let request: CreateOrderRequest = serde_json::from_slice(&raw)
+        .map_err(|_| wrong("Send {\"items\":[{\"id\",\"quantity\"}]}."))?;
+    let client_id = payer(request.client_id).ok_or_else(|| {
+        let text = "clientId is a text of at most 128 characters, all of which can be seen.";
+        refuse(StatusCode::UNPROCESSABLE_ENTITY, "invalid_client_id", text)
+    })?;
+    let (language, _) = language(query, headers);
+    let cart = Cart::of(&request.items, language).map_err(|text| wrong(&text))?;
+    Ok((cart, client_id))
+}
+
+/// The order is given up only if that is sure: what else came of it, a webhook or the safety net tells.
+fn not_taken(shop: &Shop, id: &str, fault: &Error) -> Response {
+    tracing::warn!(order = id, %fault, "the service did not take an order");
+    let refused = matches!(fault, Error::Refused { .. }) && !fault.is_passing();
+    if refused
+        && let Err(fault) = shop.store.give_up(id, "the payment service refused", shop.now_ms())
+    {
+        return unavailable(&fault);
+    }
+    let text = match fault {
+        _ if refused => "The payment service does not take this order. The shop's log says why.",
+        Error::Malformed(_) => {
+            "The payment service answered something else than it should. The shop's log says what."
+        }
+        _ => "The payment service cannot be reached. Try again in a moment.",
+    };
+    refuse(StatusCode::BAD_GATEWAY, "payment_service", text)
 }
 
 /// Another site's page may send plain text or a form here without asking, and reserve the stock; JSON it may
@@ -145,7 +146,7 @@ struct Cart {
 }
 
 impl Cart {
-    fn of(asked: &[ItemRequest]) -> Result<Self, String> {
+    fn of(asked: &[ItemRequest], language: usize) -> Result<Self, String> {
         if asked.is_empty() || asked.len() > ITEMS_MAX {
             return Err(format!("An order has 1 to {ITEMS_MAX} items."));
         }
@@ -161,7 +162,9 @@ impl Cart {
             }
             items.push((found.id, item.quantity));
             total += found.price * item.quantity;
-            label = found.names[0].to_owned();
+            if label.is_empty() {
+                label = found.names[language].to_owned();
+            }
         }
         if items.len() > 1 {
             label = format!("{label} + {}", items.len() - 1);
@@ -178,6 +181,15 @@ fn urls(base: &str, query: &str) -> Urls {
         cancel_url: format!("{base}/cancelled{lang}"),
         webhook_url: format!("{base}/api/svc/webhook"),
     }
+}
+
+/// How payers reach the shop.
+fn public_url(shop: &Shop, headers: &HeaderMap) -> String {
+    if let Some(url) = &shop.settings.public_url {
+        return url.trim_end_matches('/').to_owned();
+    }
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    format!("http://{}", host.unwrap_or("127.0.0.1:3000"))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place of the shop that rolls dice")]

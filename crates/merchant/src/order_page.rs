@@ -43,6 +43,8 @@ struct OrderPage<'a> {
     text: &'static str,
     order: &'a str,
     amount: String,
+    /// What is to be paid, as banks print it.
+    slip: Option<Slip>,
     /// Where the payer can go on, while there is something to pay.
     checkout_url: String,
     story: Vec<HappeningView>,
@@ -50,6 +52,26 @@ struct OrderPage<'a> {
     open: bool,
     paid: bool,
     cancelled: bool,
+}
+
+struct Slip {
+    entity: String,
+    reference: String,
+}
+
+impl Slip {
+    /// As the address names it (spec 4.6). Anybody can write an address, so nothing but figures is printed, and
+    /// only while the order, if one is named, can be paid.
+    fn named(query: &str) -> Option<Self> {
+        let (entity, reference) = (value(query, "entity"), value(query, "ref"));
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let right = entity.len() == 5 && is_number(&entity);
+        if !right || !(9..=15).contains(&reference.len()) || !is_number(&reference) {
+            return None;
+        }
+        let groups: Vec<_> = reference.as_bytes().chunks(3).map(String::from_utf8_lossy).collect();
+        Some(Self { entity, reference: groups.join(" ") })
+    }
 }
 
 struct HappeningView {
@@ -83,15 +105,17 @@ async fn order_page(
     }
     let is_code = value(&query, "method") == DIRECT;
     let is_payable = is_code || !value(&query, "ref").is_empty();
-    // Where money may be on its way, nobody is sent back to pay. What is to be paid, the checkout says: anybody
-    // can write an address, and what it says is not printed under the shop's name.
+    // Where money may be on its way, nobody is sent back to pay.
+    let can_be_paid = matches!(end, End::Pending) && known.as_ref().is_none_or(is_pending);
+    let slip = Slip::named(&query).filter(|_| can_be_paid);
     let to_open = known
         .as_ref()
-        .filter(|order| matches!(end, End::Pending) && is_pending(order) && is_payable)
+        .filter(|_| can_be_paid && is_payable)
         .and_then(|order| order.reference_number.as_deref());
     let (title, text) = match to_open {
         Some(_) if is_code => (t.pending, t.approve_text),
         Some(_) => (t.pending, t.pending_text),
+        None if slip.is_some() => (t.pending, t.pay_text),
         None => headline(t, known.as_ref(), end),
     };
     let page = OrderPage {
@@ -100,6 +124,7 @@ async fn order_page(
         text,
         order: &id,
         amount: known.as_ref().map(|order| money(t, order.amount)).unwrap_or_default(),
+        slip,
         checkout_url: to_open.map(|number| checkout_url(&shop, t, number)).unwrap_or_default(),
         story: story.into_iter().flatten().map(|happening| view(t, happening)).collect(),
         paid: known.as_ref().is_some_and(|order| order.status == PaymentStatus::Confirmed),
@@ -122,6 +147,7 @@ pub(crate) fn note(
         text,
         order: "",
         amount: String::new(),
+        slip: None,
         checkout_url: String::new(),
         story: Vec::new(),
         open: false,

@@ -125,5 +125,5 @@ pub(crate) fn money(t: &Texts, amount: i64) -> String {
 /// The order's page at the payment service, where the payer goes on.
 pub(crate) fn checkout_url(shop: &Shop, t: &Texts, reference: &str) -> String {
     let (service, key) = (sdk_url(shop), &shop.settings.publishable_key);
-    format!("{service}/checkout/{reference}?key={key}&lang={}&theme=auto", t.lang)
+    format!("{service}/checkout/{reference}?key={key}&lang={}&theme=light", t.lang)
 }

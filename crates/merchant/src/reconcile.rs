@@ -58,8 +58,8 @@ pub(crate) async fn heal(shop: &Shop, id: &str) -> Result<(), HealError> {
         &Report {
             external_transaction_id: id,
             status: order.status,
-            reference_number: &order.reference_number,
-            amount: order.amount,
+            reference_number: Some(&order.reference_number),
+            amount: Some(order.amount),
             by: "query",
         },
     )?;

@@ -8,8 +8,8 @@ use crate::store::{Applied, StoreError};
 pub(crate) struct Report<'a> {
     pub external_transaction_id: &'a str,
     pub status: PaymentStatus,
-    pub reference_number: &'a str,
-    pub amount: i64,
+    pub reference_number: Option<&'a str>,
+    pub amount: Option<i64>,
     /// `webhook` or `query`.
     pub by: &'static str,
 }

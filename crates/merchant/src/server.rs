@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::StatusCode;
 use axum::routing::{get, post};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -105,13 +105,4 @@ fn router(shop: Shop) -> Router {
             refuse(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Not with this method.")
         })
         .with_state(shop)
-}
-
-/// How payers reach the shop.
-pub(crate) fn public_url(shop: &Shop, headers: &HeaderMap) -> String {
-    if let Some(url) = &shop.settings.public_url {
-        return url.trim_end_matches('/').to_owned();
-    }
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    format!("http://{}", host.unwrap_or("127.0.0.1:3000"))
 }

@@ -59,6 +59,8 @@ pub enum SettingsError {
     Empty(&'static str),
     #[error("{0} begins or ends with a space or the end of a line; take it away")]
     Padded(&'static str),
+    #[error("{0} is an address such as https://loja.ao, not {1:?}")]
+    NotAnAddress(&'static str, String),
     #[error("{0} is only the beginning of a key; svc demo and svc partner create print it")]
     HalfKey(&'static str),
     #[error(
@@ -95,6 +97,13 @@ impl Settings {
             if value.trim() != value {
                 return Err(SettingsError::Padded(name));
             }
+        }
+        let is_address = |url: &str| {
+            let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+            rest.is_some_and(|host| !host.is_empty())
+        };
+        if let Some(url) = self.public_url.as_ref().filter(|url| !is_address(url)) {
+            return Err(SettingsError::NotAnAddress("SVC_SHOP_URL", url.clone()));
         }
         if svc_client::application_uuid(&self.publishable_key) == Some("") {
             return Err(SettingsError::HalfKey("SVC_PUBLISHABLE_KEY"));

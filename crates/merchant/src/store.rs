@@ -381,13 +381,13 @@ fn tell(db: &Transaction<'_>, id: &str, at_ms: i64, what: &str, detail: &str) ->
     Ok(())
 }
 
-/// In what a report differs from what the shop asked for.
+/// In what a report differs from what the shop asked for. What it does not say cannot be what was asked for.
 fn difference(order: &MerchantOrder, report: &Report<'_>) -> Option<String> {
-    if order.amount != report.amount {
-        return Some(format!("{} Kz were asked for, {} are reported", order.amount, report.amount));
+    if report.amount != Some(order.amount) {
+        let reported = report.amount.map_or("nothing".to_owned(), |amount| amount.to_string());
+        return Some(format!("{} Kz were asked for, {reported} are reported", order.amount));
     }
-    let known = order.reference_number.as_deref();
-    known
-        .filter(|known| *known != report.reference_number)
-        .map(|known| format!("the reference is {known}, {} is reported", report.reference_number))
+    let (known, reported) = (order.reference_number.as_deref()?, report.reference_number);
+    (reported != Some(known))
+        .then(|| format!("the reference is {known}, {} is reported", reported.unwrap_or("none")))
 }

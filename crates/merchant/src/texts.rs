@@ -19,6 +19,8 @@ pub(crate) struct Texts {
     pub held_text: &'static str,
     pub pending: &'static str,
     pub pending_text: &'static str,
+    /// Where no order is known, whose payment could be opened.
+    pub pay_text: &'static str,
     pub confirming: &'static str,
     pub confirming_text: &'static str,
     pub approve_text: &'static str,
@@ -62,6 +64,7 @@ const LANGUAGES: [Texts; 3] = [
         held_text: "Recebemos o seu pagamento, mas temos de o verificar antes de enviar a encomenda. Não pague outra vez.",
         pending: "Falta pagar",
         pending_text: "Pague a referência no ATM, na app ou no banco online. Para a ver de novo, abra o pagamento.",
+        pay_text: "Pague a referência no ATM, na app ou no banco online.",
         confirming: "A confirmar o pagamento",
         confirming_text: "Não pague outra vez. A encomenda segue assim que o pagamento for confirmado.",
         approve_text: "Abra o pagamento e autorize-o na app antes de o código expirar.",
@@ -110,6 +113,7 @@ const LANGUAGES: [Texts; 3] = [
         held_text: "We received your payment, but have to check it before we send the order. Do not pay again.",
         pending: "Still to be paid",
         pending_text: "Pay the reference at an ATM, in the app or in online banking. Open the payment to see it again.",
+        pay_text: "Pay the reference at an ATM, in the app or in online banking.",
         confirming: "Confirming the payment",
         confirming_text: "Do not pay again. The order is sent as soon as the payment is confirmed.",
         approve_text: "Open the payment and approve it in the app before the code expires.",
@@ -158,6 +162,7 @@ const LANGUAGES: [Texts; 3] = [
         held_text: "Nous avons reçu votre paiement, mais devons le vérifier avant d'envoyer la commande. Ne payez pas à nouveau.",
         pending: "Reste à payer",
         pending_text: "Payez la référence au distributeur, dans l'app ou en banque en ligne. Pour la revoir, ouvrez le paiement.",
+        pay_text: "Payez la référence au distributeur, dans l'app ou en banque en ligne.",
         confirming: "Confirmation du paiement",
         confirming_text: "Ne payez pas à nouveau. La commande part dès que le paiement est confirmé.",
         approve_text: "Ouvrez le paiement et autorisez-le dans l'app avant que le code n'expire.",
@@ -202,8 +207,7 @@ impl Texts {
 /// As the address says, else as the browser asks, else Portuguese.
 pub(crate) fn language(query: &str, headers: &HeaderMap) -> (usize, &'static Texts) {
     let accepted = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
-    let place = place_of(&value(query, "lang")).or_else(|| accepted.and_then(place_of));
-    let place = place.unwrap_or(0);
+    let place = place_of(&value(query, "lang")).or_else(|| first_known(accepted?)).unwrap_or(0);
     (place, &LANGUAGES[place])
 }
 
@@ -212,8 +216,17 @@ pub(crate) fn named_language(query: &str) -> Option<&'static str> {
     place_of(&value(query, "lang")).map(|place| LANGUAGES[place].lang)
 }
 
-fn place_of(code: &str) -> Option<usize> {
-    LANGUAGES.iter().position(|texts| code.starts_with(texts.lang))
+/// Of the languages that a browser names, which it does in the order of its reader's wishes.
+fn first_known(accepted: &str) -> Option<usize> {
+    let named = accepted.split(',').map(|one| one.split_once(';').unwrap_or((one, "")));
+    let wanted = named.filter(|(_, quality)| !matches!(quality.trim(), "q=0" | "q=0.0"));
+    wanted.map(|(tag, _)| tag.trim()).find_map(place_of)
+}
+
+/// `fr-CA` and `FR` are French.
+fn place_of(tag: &str) -> Option<usize> {
+    let language = tag.split('-').next().unwrap_or_default();
+    LANGUAGES.iter().position(|texts| language.eq_ignore_ascii_case(texts.lang))
 }
 
 /// A value of the address's query; empty when it is not there.

@@ -10,7 +10,7 @@ use axum::http::HeaderMap;
 use axum::routing::post;
 use serde::Serialize;
 
-use crate::app::App;
+use crate::app::{App, joined};
 use crate::http::{ApiError, Exchange, FieldFault, Issue, Path, Reply, read_json_bytes};
 use crate::orders;
 use crate::rails::{Rail, Signature};
@@ -31,7 +31,7 @@ struct NoticeReply {
 async fn notify(
     State(app): State<App>,
     Path(name): Path<String>,
-    axum::Extension(exchange): axum::Extension<Exchange>,
+    exchange: Exchange,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Reply<NoticeReply>, ApiError> {
@@ -49,6 +49,11 @@ async fn notify(
         tracing::error!(rail = name, notice = ?start, "a signed notice of a rail cannot be read");
         ApiError::InvalidBody(vec![FieldFault::new("body", Issue::NotANotice)])
     })?;
-    let received = orders::settle(&app, notice, &exchange.request_id).await?;
+    // Whoever hangs up now sends it again; meanwhile it may as well be stored.
+    let settling = app.rail_calls.spawn({
+        let app = app.clone();
+        async move { orders::settle(&app, notice, &exchange.request_id).await }
+    });
+    let received = joined(settling.await).flatten()?;
     Ok(Reply::ok(NoticeReply { outcome: received.outcome() }))
 }

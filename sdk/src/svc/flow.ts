@@ -21,7 +21,7 @@ const ASKS_MAX = 3;
 const FRAME_MS = 8_000;
 
 const CUT_OFF =
-  "the service could not be asked how the payment went: it must be reachable, and answers only the origin of the order's returnUrl (127.0.0.1 is not localhost). The order may be paid: ask your backend";
+  "the service could not be asked how the payment went. The order may be paid: ask your backend";
 const NOT_FOUND =
   "this key has no such order: createOrder must return data.referenceNumber of an order of its application";
 
@@ -188,7 +188,7 @@ export function startFlow(service: string, key: string, options: Options, ended:
       stage = openLayer(options.lang);
       // It may be forbidden by somebody's policy: then this window goes there itself.
       window.setTimeout(() => {
-        if (!known.seen && !known.talked && !closed && !done) location.assign(address(""));
+        if (!known.alive && !known.talked && !closed && !done) location.assign(address(""));
       }, FRAME_MS);
     }
     stage.show(address(""));

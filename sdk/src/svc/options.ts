@@ -25,8 +25,6 @@ export interface Options {
 const METHODS: PaymentMethod[] = ["FPSOLPG", "FPMCXEXPRSS", "FPSOLPGEXT"];
 const LIFE_MINUTES = 1440;
 const LIFE_MINUTES_MAX = 43200;
-// A length and nothing else: what stands here ends up in a style.
-const WIDTH = /^(\d{1,4}(\.\d{1,3})?(px|%|rem|em|vw)|auto)$/;
 
 type Members = Record<string, unknown>;
 
@@ -80,7 +78,7 @@ export function parseOptions(config: unknown): Options {
     onError,
     width: width(style.width),
     shape: choice(style.shape, "shape", ["pill", "rect", "sharp"]),
-    lang: choice(look.lang, "lang", ["pt", "en", "fr"]) as Language,
+    lang: choice(language(look.lang), "lang", ["pt", "en", "fr"]) as Language,
     showAmount: flag(look.showAmount, "showAmount"),
     theme: choice(payment.theme, "theme", ["light", "dark", "auto"]),
     showInfo: flag(payment.showUIOfProcessingInfo, "showUIOfProcessingInfo"),
@@ -109,6 +107,11 @@ function choice(value: unknown, name: string, values: string[]): string {
   return values[0] as string;
 }
 
+/** As browsers name it: "en-GB" is English. */
+function language(value: unknown): unknown {
+  return typeof value === "string" ? value.toLowerCase().split("-")[0] : value;
+}
+
 function flag(value: unknown, name: string): boolean {
   if (value === undefined) return true;
   if (typeof value !== "boolean") {
@@ -117,9 +120,11 @@ function flag(value: unknown, name: string): boolean {
   return value;
 }
 
+/** What the browser takes for a width and nothing else: it ends up in a style. */
 function width(value: unknown): string {
   if (value === undefined) return "100%";
-  if (typeof value === "string" && WIDTH.test(value)) return value;
+  if (typeof value !== "string") throw new SvcError("invalid_option", "width must be a text");
+  if (CSS.supports("width", value)) return value;
   warn('width must be a length such as "100%" or "320px"');
   return "100%";
 }
@@ -128,8 +133,7 @@ function width(value: unknown): string {
 function methods(value: unknown): PaymentMethod[] {
   if (value === undefined) return METHODS;
   const given = Array.isArray(value) ? value : [];
-  const unknown = given.filter((code) => !METHODS.includes(code));
-  if (!Array.isArray(value) || unknown.length > 0) {
+  if (given !== value || !given.every((code) => METHODS.includes(code))) {
     warn(`allowedPaymentMethods is a list of ${METHODS.join(", ")}; what is not is left out`);
   }
   return METHODS.filter((code) => code === "FPSOLPG" || given.includes(code));

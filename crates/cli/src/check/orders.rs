@@ -170,17 +170,19 @@ impl Orders {
 
     /// Whether the merchant knows this id at all.
     pub(super) async fn is_known(&self, id: &str) -> Option<bool> {
-        let url = self.status_url.as_ref()?.replace(PLACEHOLDER, id);
-        let answer = self.http.get(&url, TIMEOUT).await.answer.ok()?;
+        let answer = self.http.get(&self.status_url_of(id)?, TIMEOUT).await.answer.ok()?;
         Some((200..300).contains(&answer.status))
     }
 
     async fn document(&self, id: &str) -> anyhow::Result<Option<Value>> {
-        let Some(url) = &self.status_url else { return Ok(None) };
-        let escaped: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
-        let url = url.replace(PLACEHOLDER, &escaped);
+        let Some(url) = self.status_url_of(id) else { return Ok(None) };
         let told = self.http.get(&url, TIMEOUT).await;
         read(told, &url).map(Some)
+    }
+
+    fn status_url_of(&self, id: &str) -> Option<String> {
+        let escaped: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
+        Some(self.status_url.as_ref()?.replace(PLACEHOLDER, &escaped))
     }
 
     fn standing_in(&self, document: &Value) -> anyhow::Result<Standing> {

@@ -1,5 +1,6 @@
 //! The connectors of acquirers: whether they answer, and what they offer.
 
+use svc_service::app::Clock;
 use svc_service::app::Random;
 use svc_service::config::{Config, RailConfig};
 use svc_service::domain::{Environment, PaymentMethod};
@@ -53,7 +54,7 @@ fn in_the_clear(rail: &RailConfig) -> Option<Check> {
 async fn asked(rail: &Rail) -> Option<Check> {
     let Rail::Connector(connector) = rail else { return None };
     let name = rail.name();
-    Some(match connector.refresh().await {
+    Some(match connector.refresh(Clock::system().now()).await {
         Ok(()) => {
             let can = rail.capabilities();
             let methods = can.iter().flat_map(|can| &can.methods).map(|terms| terms.method.code());

@@ -83,23 +83,36 @@ fn an_order_page_says_how_the_order_is_without_javascript() {
 }
 
 #[test]
-fn whoever_writes_an_address_cannot_ask_for_money_under_the_shops_name() {
+fn what_an_address_names_is_printed_in_figures_and_only_while_it_can_be_paid() {
     let shop = TestShop::open();
     let (pending, paid) = (shop.order(), shop.order());
     shop.webhook(&event(&paid, "CON"));
-    for id in [pending.as_str(), paid.as_str(), "order_unknown", ""] {
-        for page in ["pending", "success"] {
-            let slip = "ref=987654321&entity=00999&status=PEN&method=FPSOLPG";
-            let text = shop.call(&format!("GET /{page}?orderId={id}&{slip}"), &[], b"").text;
-            for figure in ["987654321", "987 654 321", "00999"] {
-                assert!(!text.contains(figure), "{page} {id}: {text}");
+    let page = |page: &str, id: &str, slip: &str| {
+        shop.call(&format!("GET /{page}?orderId={id}&status=PEN&{slip}"), &[], b"").text
+    };
+    let slip = "ref=987654321&entity=00999";
+    for (id, is_payable) in
+        [(&*pending, true), (&*paid, false), ("order_unknown", false), ("", true)]
+    {
+        for name in ["pending", "success"] {
+            let text = page(name, id, slip);
+            for figure in [">987 654 321<", ">00999<"] {
+                assert_eq!(text.contains(figure), is_payable, "{name} {id}: {text}");
             }
-            // The one way to go on leads to what this very order is to be paid with.
+            // The way on leads to what this very order is to be paid with.
             let leads =
                 text.contains(&format!("{}/checkout/REF1?key=pk_test_0b6f", shop.service.url()));
-            assert_eq!(leads, id == pending, "{page} {id}: {text}");
+            assert_eq!(leads, id == pending, "{name} {id}: {text}");
         }
+        assert!(!page("cancelled", id, slip).contains("987"), "{id}");
     }
+    for strange in
+        ["ref=987654321&entity=0099", "ref=9876543x1&entity=00999", "ref=12&entity=00999"]
+    {
+        assert!(!page("pending", "", strange).contains("00999"), "{strange}");
+    }
+    let text = shop.call("GET /pending?ref=987654321&entity=00999", &[], b"").text;
+    assert!(text.contains(">987 654 321<") && !text.contains("pague outra vez"), "{text}");
 }
 
 #[test]

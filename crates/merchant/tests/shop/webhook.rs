@@ -155,6 +155,19 @@ fn an_order_of_somebody_else_is_answered_and_nothing_happens() {
 }
 
 #[test]
+fn what_does_not_say_what_was_paid_is_confirmed_and_held() {
+    let shop = TestShop::open();
+    for more in ["", r#","amount":15000.5,"referenceNumber":"REF1""#, r#","amount":15000"#] {
+        let id = shop.order();
+        let data = format!(r#"{{"externalTransactionId":"{id}","paymentStatus":"CON"{more}}}"#);
+        let body = format!(r#"{{"event":"payment","data":{data}}}"#);
+        assert_eq!(shop.webhook(&body).status, 200, "{body}");
+        assert_eq!((shop.status(&id).as_str(), shop.happened(&id, "held")), ("CON", 1), "{body}");
+        assert_eq!(shop.webhook(&body.replace(&id, "order_unknown")).status, 200, "{body}");
+    }
+}
+
+#[test]
 fn another_amount_or_reference_is_confirmed_and_held() {
     let shop = TestShop::open();
     for (reference, amount) in [("REF1", 14_999), ("REF2", 15_000)] {
@@ -193,13 +206,19 @@ fn the_previous_secret_is_good_while_it_is_given_and_no_longer() {
 fn a_megabyte_is_refused_before_it_is_read() {
     let shop = TestShop::open();
     // Announced and never sent: whoever waited for it would not answer.
-    let mut stream = TcpStream::connect(shop.address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let head = "POST /api/svc/webhook HTTP/1.1\r\nhost: shop\r\ncontent-length: 1048576\r\n\r\n";
-    stream.write_all(head.as_bytes()).unwrap();
     let mut start = [0; 12];
-    stream.read_exact(&mut start).unwrap();
-    assert_eq!(&start, b"HTTP/1.1 413");
+    for (token, status) in [(&*"0".repeat(64), b"HTTP/1.1 413"), ("", b"HTTP/1.1 401")] {
+        let mut stream = TcpStream::connect(shop.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(
+            stream,
+            "POST /api/svc/webhook HTTP/1.1\r\nhost: shop\r\nx-svc-content-token: {token}\r\n\
+             content-length: 1048576\r\n\r\n"
+        )
+        .unwrap();
+        stream.read_exact(&mut start).unwrap();
+        assert_eq!(&start, status, "{token}");
+    }
     // Rightly signed and without a length: counted, and never verified.
     let large = vec![b' '; 64 * 1024 + 1];
     let mut stream = TcpStream::connect(shop.address).unwrap();

@@ -10,7 +10,7 @@ use crate::domain::{Steady, before};
 
 /// A machine's clock that moves further than this at once is not believed: somebody set it wrong, and
 /// every order would expire, or every token live again. Steps of time servers are far smaller.
-const LEAP_MAX_MS: i64 = 5 * 60 * 1_000;
+const LEAP_MAX_MS: i64 = Clock::LEAP_MAX.as_secs() * 1_000;
 
 /// The service's clock. A sandbox may move it forward; a standing one moves only when told to.
 #[derive(Debug)]
@@ -80,6 +80,8 @@ fn steady() -> Steady {
 }
 
 impl Clock {
+    /// Further than this a clock is wrong.
+    pub const LEAP_MAX: SignedDuration = SignedDuration::from_mins(5);
     /// Machines that share a database are to agree better than this.
     pub const OFF_MAX: SignedDuration = SignedDuration::from_secs(2);
 

@@ -137,7 +137,7 @@ impl FromRequestParts<App> for Visit {
             .await
             .map_err(|_| notice::not_found(&parts.headers, Language::Pt))?;
         let options = Options::parse(parts.uri.query());
-        let exchange = parts.extensions.get::<Exchange>().cloned().expect("every request has one");
+        let Ok(exchange) = Exchange::from_request_parts(parts, app).await;
         let headers = parts.headers.clone();
         match find(app, &reference.reference, &options).await {
             Ok(Some((dossier, application))) => {

@@ -41,6 +41,7 @@ impl FromRequestParts<App> for Viewer {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
         let news = app.news.count().unwrap_or_default();
+        let Ok(exchange) = Exchange::from_request_parts(parts, app).await;
         let here = parts.uri.path_and_query().map_or("/console", |target| target.as_str());
         // A deed is not done again by signing in: back to the page it was on.
         let sign_in = || Refusal::SignIn {
@@ -71,13 +72,12 @@ impl FromRequestParts<App> for Viewer {
                 return Err(sign_in());
             }
         }
-        let exchange = parts.extensions.get::<Exchange>().cloned();
         Ok(Self {
             scope: scope(app, &person),
             person,
             token_hash,
             language: language(&parts.headers),
-            exchange: exchange.expect("every request has an exchange"),
+            exchange,
             here: here.to_owned(),
             news,
             query: Pairs::of_query(parts.uri.query()),

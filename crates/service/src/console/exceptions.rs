@@ -126,6 +126,5 @@ pub(super) async fn resolve(
         Err(ResolveError::Already { .. }) => Err(Refusal::Conflict(|t| t.resolved_already)),
         Err(ResolveError::NotAcceptable) => Err(Refusal::Conflict(|t| t.not_acceptable)),
         Err(ResolveError::Held) => Err(Refusal::Conflict(|t| t.order_held)),
-        Err(ResolveError::Paid) => Err(Refusal::Conflict(|t| t.paid_meanwhile)),
     }
 }

@@ -3,8 +3,7 @@
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::{Extension, response::Redirect};
+use axum::response::{IntoResponse, Redirect, Response};
 use secrecy::SecretString;
 
 use super::access::{Form, Id, Viewer, closed_session, open_session};
@@ -46,7 +45,7 @@ pub(super) async fn sign_in(
 /// POST /console/sign-in
 pub(super) async fn check(
     State(app): State<App>,
-    Extension(exchange): Extension<Exchange>,
+    exchange: Exchange,
     headers: HeaderMap,
     form: Form,
 ) -> Result<Response, Refusal> {
@@ -156,7 +155,7 @@ pub(super) async fn invitation(
 pub(super) async fn welcome(
     State(app): State<App>,
     Id(token): Id,
-    Extension(exchange): Extension<Exchange>,
+    exchange: Exchange,
     headers: HeaderMap,
     form: Form,
 ) -> Result<Response, Refusal> {
@@ -182,7 +181,7 @@ pub(super) async fn welcome(
 pub(super) async fn entry(
     State(app): State<App>,
     Id(token): Id,
-    Extension(exchange): Extension<Exchange>,
+    exchange: Exchange,
 ) -> Result<Response, Refusal> {
     if app.environment == Environment::Production {
         return Err(Refusal::NotFound);

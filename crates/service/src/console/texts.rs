@@ -52,7 +52,6 @@ texts! {
     resolved_already: "Já estava resolvida. Veja quem decidiu o quê em «Todas».", "It was resolved already. “All” shows who decided what.", "Elle était déjà résolue. « Toutes » montre qui a décidé quoi.";
     not_acceptable: "Só se aceita dinheiro por que uma encomenda pendente espera.", "Only money that a pending order waits for can be accepted.", "Seul l’argent qu’une commande attend peut être accepté.";
     order_held: "A encomenda espera por este dinheiro: aceite-o ou devolva-o.", "The order waits for this money: accept it or refund it.", "La commande attend cet argent : acceptez-le ou remboursez-le.";
-    paid_meanwhile: "A encomenda foi paga entretanto: verifique-a antes de devolver dinheiro.", "The order was paid meanwhile: look at it again before money goes back.", "La commande a été payée entre-temps : vérifiez-la avant de rembourser.";
     too_many: "Demasiados ao mesmo tempo", "Too many at once", "Trop à la fois";
     too_many_text: "Outros ainda estão em curso. Espere que um acabe e tente de novo.", "Others are still under way. Wait until one has ended and try again.", "D’autres sont encore en cours. Attendez que l’un se termine et réessayez.";
     unavailable: "De momento não é possível", "Not possible at the moment", "Impossible pour le moment";

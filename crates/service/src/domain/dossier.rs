@@ -181,7 +181,7 @@ impl Dossier {
         &self,
         now: Timestamp,
         grace: SignedDuration,
-        awake_since: Timestamp,
+        heard_since: Timestamp,
     ) -> Option<Deadline> {
         if self.order.status != Status::Pending {
             return None;
@@ -197,7 +197,7 @@ impl Dossier {
             });
         }
         // An attempt in flight may have kept it waiting, but the grace is of what was issued.
-        let since = self.closing_since.unwrap_or(now).max(awake_since);
+        let since = self.closing_since.unwrap_or(now).max(heard_since);
         let until = after(since, grace);
         if self.issued().next().is_some() && now < until {
             return Some(Deadline::Close { until });

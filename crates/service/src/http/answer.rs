@@ -1,12 +1,15 @@
 //! Around every request: an id, a time limit, one count, and the body of every error.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::FromRequestParts;
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, header};
 use axum::response::IntoResponse;
 use serde::Serialize;
@@ -41,7 +44,19 @@ pub(crate) struct Exchange {
     pub trace: Option<Arc<Trace>>,
 }
 
+impl<S: Sync> FromRequestParts<S> for Exchange {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(parts.extensions.get().cloned().expect("`answer` gives one to every request"))
+    }
+}
+
 impl Exchange {
+    pub(super) fn trace_of(parts: &Parts) -> Option<&Trace> {
+        parts.extensions.get::<Self>()?.trace.as_deref()
+    }
+
     /// From this machine or a private network.
     pub(crate) fn is_near(&self) -> bool {
         match self.from {

@@ -34,7 +34,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
         let (parts, body) = request.into_parts();
         expect_type(&parts.headers, "application/json")?;
         let bytes = read(&parts.headers, body, JSON_BYTES_MAX).await?;
-        if let Some(trace) = parts.extensions.get::<Exchange>().and_then(|e| e.trace.as_ref()) {
+        if let Some(trace) = Exchange::trace_of(&parts) {
             trace.body(redacted(&bytes));
         }
         // serde would also take a list of the values in the order of the fields.
@@ -134,13 +134,13 @@ pub(crate) async fn read_form(headers: &HeaderMap, body: RawBody) -> Result<Pair
 }
 
 /// Exactly this type, in UTF-8, not compressed.
-fn expect_type(headers: &HeaderMap, expected: &str) -> Result<(), ApiError> {
+fn expect_type(headers: &HeaderMap, expected: &'static str) -> Result<(), ApiError> {
     let encoded = headers.get(header::CONTENT_ENCODING).is_some_and(|value| value != "identity");
     let mut given = headers.get_all(header::CONTENT_TYPE).iter();
     let (Some(only), None, false) = (given.next(), given.next(), encoded) else {
-        return Err(ApiError::UnsupportedMediaType);
+        return Err(ApiError::UnsupportedMediaType(expected));
     };
-    let text = only.to_str().map_err(|_| ApiError::UnsupportedMediaType)?;
+    let text = only.to_str().map_err(|_| ApiError::UnsupportedMediaType(expected))?;
     let mut parts = text.split(';').map(str::trim);
     let right_type = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case(expected));
     let right_charset = parts.all(|parameter| match parameter.split_once('=') {
@@ -149,7 +149,7 @@ fn expect_type(headers: &HeaderMap, expected: &str) -> Result<(), ApiError> {
         }
         _ => true,
     });
-    if right_type && right_charset { Ok(()) } else { Err(ApiError::UnsupportedMediaType) }
+    if right_type && right_charset { Ok(()) } else { Err(ApiError::UnsupportedMediaType(expected)) }
 }
 
 async fn read(headers: &HeaderMap, body: RawBody, max: usize) -> Result<Bytes, ApiError> {

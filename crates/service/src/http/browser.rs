@@ -33,18 +33,31 @@ pub(crate) fn is_foreign(app: &App, headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let fetched_elsewhere =
         text("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none");
-    let is_own = |origin: &str| own_origin(app, headers).is_some_and(|own| own == origin);
+    // A page may have been opened at another address of ours than the public one.
+    let is_own = |origin: &str| {
+        let own = [own_origin(app, headers), asked_origin(app, headers)];
+        own.iter().flatten().any(|own| own == origin)
+    };
     let origin_elsewhere = text("origin").is_some_and(|origin| !is_own(origin));
     fetched_elsewhere || origin_elsewhere
 }
 
 /// How the payer's browser reaches us.
 pub(crate) fn own_origin(app: &App, headers: &HeaderMap) -> Option<String> {
-    if let Some(public) = &app.config.public_url {
-        return Some(public.origin().ascii_serialization());
+    match &app.config.public_url {
+        Some(public) => Some(public.origin().ascii_serialization()),
+        None => asked_origin(app, headers),
     }
+}
+
+/// Where this request was sent to.
+fn asked_origin(app: &App, headers: &HeaderMap) -> Option<String> {
     let host = headers.get(header::HOST)?.to_str().ok()?;
-    let scheme = if app.config.tls.is_some() { "https" } else { "http" };
+    let scheme = match &app.config.public_url {
+        Some(public) => public.scheme(),
+        None if app.config.tls.is_some() => "https",
+        None => "http",
+    };
     Url::parse(&format!("{scheme}://{host}")).ok().map(|url| url.origin().ascii_serialization())
 }
 

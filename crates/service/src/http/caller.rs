@@ -37,7 +37,7 @@ impl FromRequestParts<App> for Caller {
                 current(&*app.directory.refresh(&app.store).await?).ok_or(ApiError::InvalidToken)?
             }
         };
-        if let Some(trace) = parts.extensions.get::<Exchange>().and_then(|e| e.trace.as_ref()) {
+        if let Some(trace) = Exchange::trace_of(parts) {
             trace.partner(partner.id);
         }
         app.limits.partner_request(partner.id)?;
@@ -69,5 +69,6 @@ pub(crate) fn authorization<'a>(headers: &'a HeaderMap, scheme: &str) -> Option<
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (only, None) = (given.next()?, given.next()) else { return None };
     let (its_scheme, credentials) = only.to_str().ok()?.split_once(' ')?;
+    let credentials = credentials.trim_start_matches(' ');
     its_scheme.eq_ignore_ascii_case(scheme).then_some(credentials)
 }

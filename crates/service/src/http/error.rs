@@ -38,7 +38,8 @@ pub(crate) enum ApiError {
     RequestTimeout,
     PayloadTooLarge,
     UriTooLong,
-    UnsupportedMediaType,
+    /// What is taken here.
+    UnsupportedMediaType(&'static str),
     RateLimited(Limited),
     /// Nobody knows whether it happened; the same call again tells. The reason is for our log.
     StorageUnavailable(String),
@@ -91,7 +92,7 @@ impl ApiError {
             Self::RequestTimeout => (StatusCode::REQUEST_TIMEOUT, "request_timeout"),
             Self::PayloadTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large"),
             Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri_too_long"),
-            Self::UnsupportedMediaType => {
+            Self::UnsupportedMediaType(_) => {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type")
             }
             Self::RateLimited(_) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),

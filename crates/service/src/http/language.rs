@@ -67,7 +67,7 @@ impl Language {
     }
 
     /// `pt-AO`, `pt-PT` and `pt` are all Portuguese.
-    fn from_tag(tag: &str) -> Option<Self> {
+    pub(super) fn from_tag(tag: &str) -> Option<Self> {
         Self::from_code(&tag.split('-').next()?.to_ascii_lowercase())
     }
 }

@@ -155,9 +155,9 @@ impl Issue {
                 "ne doit pas contenir d'identifiant ni de mot de passe",
             ],
             Self::PrivateHost => [
-                "tem de indicar um servidor público; os endereços privados só são aceites num sandbox com private_webhook_targets",
-                "must name a public host; private addresses are accepted only by a sandbox with private_webhook_targets",
-                "doit désigner un serveur public ; les adresses privées ne sont acceptées que par un sandbox avec private_webhook_targets",
+                "tem de indicar um servidor público. Na sua máquina: indique https://example.com/webhook e use svc listen, ou um sandbox seu com --private-webhook-targets",
+                "must name a public host. On your own machine: give https://example.com/webhook and use svc listen, or a sandbox of your own with --private-webhook-targets",
+                "doit désigner un serveur public. Sur votre machine : indiquez https://example.com/webhook et utilisez svc listen, ou votre propre sandbox avec --private-webhook-targets",
             ],
             Self::NotOneOf(_) => {
                 ["tem de ser um destes:", "must be one of", "doit être l'un de ceux-ci :"]
@@ -318,11 +318,19 @@ pub(super) fn message(error: &ApiError, language: Language) -> String {
             "The request address is too long: at most 4096 bytes, with its parameters.",
             "L'adresse de la requête est trop longue : au plus 4096 octets, avec ses paramètres.",
         ],
-        ApiError::UnsupportedMediaType => [
-            "Envie Content-Type: application/json, em UTF-8 e sem compressão; a /token e às páginas do sandbox, application/x-www-form-urlencoded.",
-            "Send Content-Type: application/json, in UTF-8 and uncompressed; to /token and the pages of the sandbox, application/x-www-form-urlencoded.",
-            "Envoyez Content-Type: application/json, en UTF-8 et sans compression ; à /token et aux pages du sandbox, application/x-www-form-urlencoded.",
-        ],
+        ApiError::UnsupportedMediaType(expected) => {
+            return match language {
+                Language::Pt => {
+                    format!("Envie aqui Content-Type: {expected}, em UTF-8 e sem compressão.")
+                }
+                Language::En => {
+                    format!("Send Content-Type: {expected} here, in UTF-8 and uncompressed.")
+                }
+                Language::Fr => {
+                    format!("Envoyez ici Content-Type: {expected}, en UTF-8 et sans compression.")
+                }
+            };
+        }
         ApiError::RateLimited(_) => [
             "Demasiados pedidos. Tente de novo depois do tempo indicado em Retry-After.",
             "Too many requests. Try again after the time in Retry-After.",
@@ -406,7 +414,7 @@ fn samples() -> [ApiError; 23] {
         ApiError::RequestTimeout,
         ApiError::PayloadTooLarge,
         ApiError::UriTooLong,
-        ApiError::UnsupportedMediaType,
+        ApiError::UnsupportedMediaType("application/json"),
         ApiError::RateLimited(crate::app::Limited { retry_after_s: 1 }),
         ApiError::StorageUnavailable(String::new()),
         ApiError::Internal(String::new()),

@@ -38,7 +38,7 @@ impl Pairs {
 
     /// What a payer's page is in.
     pub(crate) fn language(&self) -> Language {
-        Language::from_code(self.value("lang")).unwrap_or(Language::Pt)
+        Language::from_tag(self.value("lang")).unwrap_or(Language::Pt)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
@@ -29,7 +28,7 @@ pub(super) async fn readyz(State(app): State<App>) -> impl IntoResponse {
 /// Prometheus text, for who is near: how much is sold is nobody else's business.
 pub(super) async fn metrics(
     State(app): State<App>,
-    Extension(exchange): Extension<Exchange>,
+    exchange: Exchange,
 ) -> Result<impl IntoResponse, ApiError> {
     if !exchange.is_near() {
         return Err(ApiError::RouteNotFound);

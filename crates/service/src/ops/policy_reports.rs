@@ -1,6 +1,5 @@
 //! What browsers refused to load or to run on our pages, as they tell it: a fault of ours, or somebody's attempt.
 
-use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -29,7 +28,7 @@ struct Told {
 /// and counted, and nothing follows from it.
 pub(super) async fn report(
     State(app): State<App>,
-    Extension(exchange): Extension<Exchange>,
+    exchange: Exchange,
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode, ApiError> {

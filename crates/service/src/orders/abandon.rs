@@ -25,38 +25,37 @@ pub(super) async fn abandon(
     nonce: &str,
 ) -> Result<(), StoreError> {
     let left_at = app.store.visit(reference, nonce).await?.and_then(|visit| visit.left_at);
-    if let Some(left_at) = left_at
-        && let Some(dossier) = app.store.dossier(reference).await?
-    {
-        let (awake_since, now) = (app.awake.look(&app.clock), app.clock.now());
-        match dossier.when_left(now) {
-            Leaving::Stay => {}
-            Leaving::Wait { until } => {
-                let due = after(until, AFTER_A_CODE);
-                return app.store.visit_due(reference, nonce, left_at, due).await;
-            }
-            // Who loaded the page again, or had another one open, found nobody here until a moment ago.
-            Leaving::GiveUp
-                if left_at < awake_since && now < after(awake_since, COMES_BACK_WITHIN) =>
-            {
-                let due = after(awake_since, COMES_BACK_WITHIN);
-                return app.store.visit_due(reference, nonce, left_at, due).await;
-            }
-            // The payer came back by another window.
-            Leaving::GiveUp if is_open_elsewhere(app, reference, nonce, now).await? => {
-                let due = after(now, LOOK_AGAIN);
-                return app.store.visit_due(reference, nonce, left_at, due).await;
-            }
-            Leaving::GiveUp => {
-                let by = Author::payer("");
-                if !lapse(app, dossier.order, &by, Pending::abandon).await? {
-                    let due = after(now, LOOK_AGAIN);
-                    return app.store.visit_due(reference, nonce, left_at, due).await;
-                }
-            }
+    let Some(left_at) = left_at else { return app.store.visit_ended(reference, nonce).await };
+    match give_up_or_wait(app, reference, nonce, left_at).await? {
+        Some(due) => app.store.visit_due(reference, nonce, left_at, due).await,
+        None => app.store.visit_ended(reference, nonce).await,
+    }
+}
+
+/// When to look again; `None`: there is nothing more to do.
+async fn give_up_or_wait(
+    app: &App,
+    reference: &ReferenceNumber,
+    nonce: &str,
+    left_at: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
+    let Some(dossier) = app.store.dossier(reference).await? else { return Ok(None) };
+    let (awake_since, now) = (app.awake.look(&app.clock), app.clock.now());
+    let found_again = after(awake_since, COMES_BACK_WITHIN);
+    match dossier.when_left(now) {
+        Leaving::Stay => Ok(None),
+        Leaving::Wait { until } => Ok(Some(after(until, AFTER_A_CODE))),
+        // Who loaded the page again, or had another one open, found nobody here until a moment ago.
+        Leaving::GiveUp if left_at < awake_since && now < found_again => Ok(Some(found_again)),
+        // The payer came back by another window.
+        Leaving::GiveUp if is_open_elsewhere(app, reference, nonce, now).await? => {
+            Ok(Some(after(now, LOOK_AGAIN)))
+        }
+        Leaving::GiveUp => {
+            let ended = lapse(app, dossier.order, &Author::payer(""), Pending::abandon).await?;
+            Ok((!ended).then(|| after(now, LOOK_AGAIN)))
         }
     }
-    app.store.visit_ended(reference, nonce).await
 }
 
 async fn is_open_elsewhere(

@@ -16,6 +16,10 @@ use crate::store::{Received, StoreError};
 /// While one node asks, no other does.
 const ASKING: SignedDuration = SignedDuration::from_secs(45);
 
+/// A rail that cannot be asked tells by itself. After the time in which something could be paid it is waited for
+/// so long; then an operator may say how it went.
+const TELLS_WITHIN: SignedDuration = SignedDuration::from_mins(10);
+
 /// Asks where the answer is at hand; else returns the question, to be asked beside everything else.
 pub(super) async fn follow(
     app: &App,
@@ -57,6 +61,7 @@ impl Question {
         let Self { attempt, amount, rail } = self;
         let now = app.clock.now();
         let askable = rail.filter(|rail| rail.capabilities().is_none_or(|can| can.can_query));
+        let is_mute = askable.is_none();
         let outcome = match askable {
             Some(rail) => rail.query(&attempt, amount, now).await,
             None => Outcome::Unknown,
@@ -73,12 +78,15 @@ impl Question {
                 app.store.step(refused(&attempt, reason, now)).await.map(drop)
             }
             Outcome::Unknown => {
-                let step = attempt.unknown(now);
+                let mut step = attempt.unknown(now);
+                if is_mute && now >= after(attempt.deadline, TELLS_WITHIN) {
+                    step.due_at = None;
+                }
                 if step.due_at.is_none() {
                     tracing::error!(
                         order = attempt.reference_number.as_str(),
                         rail = attempt.rail,
-                        "a rail kept silent about a payment for a day: find out, then svc order answer"
+                        "nobody says what became of a payment: find out, then svc order answer"
                     );
                 }
                 app.store.step(step).await.map(drop)

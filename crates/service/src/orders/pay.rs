@@ -49,6 +49,8 @@ pub enum PayError {
 const CODE_LIFE: SignedDuration = SignedDuration::from_mins(15);
 /// Of whatever a rail gives out: the longest life of a bank reference, and a day.
 const DEADLINE_MAX: SignedDuration = SignedDuration::from_hours(31 * 24);
+/// Of a request on a telephone; then its rail is asked.
+const PUSH_DEADLINE_MAX: SignedDuration = SignedDuration::from_mins(10);
 /// When a call whose end nobody saw is asked about.
 const CALL_LOST_AFTER: SignedDuration = SignedDuration::from_secs(60);
 /// A quick rail is waited for; a slow one answers while the payer reads.
@@ -62,6 +64,8 @@ const STORE_PAUSES: [Duration; 6] = [
     Duration::from_secs(10),
     Duration::from_secs(15),
 ];
+/// Of half a minute each.
+const TRIES_UNHEARD: usize = 120;
 /// Somebody else's attempt, or a number that is taken.
 const TRIES: usize = 8;
 
@@ -118,7 +122,7 @@ async fn begin(
             // It may be stored, by a commit whose end nobody heard. No rail was called, and none will be.
             let not_begun = attempt.refused(Reason::RailDown, app.clock.now());
             let (calls, app) = (app.rail_calls.clone(), app.clone());
-            calls.spawn(async move { keep(&app, not_begun).await });
+            calls.spawn(async move { keep_long(&app, not_begun).await });
             Err(fault)
         }
         not_new => not_new,
@@ -236,12 +240,32 @@ async fn keep(app: &App, mut step: Step) -> Result<Stepped, StoreError> {
     }
 }
 
+/// A database that comes back after a longer time may bring what was stored unheard: its payer would have to wait
+/// for a rail that was never asked.
+async fn keep_long(app: &App, step: Step) {
+    for _ in 0..TRIES_UNHEARD {
+        match keep(app, step.clone()).await {
+            Err(StoreError::Unavailable(_)) => {}
+            _ => return,
+        }
+    }
+    tracing::error!(
+        attempt = step.attempt.as_str(),
+        "the store was away for too long: if this attempt is there, no rail has heard of it"
+    );
+}
+
 /// The instrument can be paid now: the moment the merchant hears of `PEN`.
 fn live(app: &App, order: &Order, attempt: &PaymentAttempt, accepted: Accepted) -> Step {
     let now = app.clock.now();
-    // Whatever a rail writes, no order lives for years.
-    let latest = after(now, DEADLINE_MAX);
-    let deadline = accepted.deadline.unwrap_or(attempt.deadline).min(latest);
+    // Whatever a rail writes: no order lives for years, nobody holds a telephone for an hour, and what is given
+    // now is not over yet.
+    let latest = match accepted.given {
+        Given::Push => after(now, PUSH_DEADLINE_MAX),
+        Given::Reference(_) | Given::Code(_) => after(now, DEADLINE_MAX),
+    };
+    let told = accepted.deadline.filter(|told| *told > now);
+    let deadline = told.unwrap_or(attempt.deadline).min(latest);
     let (to, instrument, due_at) = match accepted.given {
         Given::Push => (AttemptState::AwaitingPayer, attempt.instrument.clone(), Some(deadline)),
         Given::Reference(bank) => (AttemptState::Issued, Instrument::Reference(Some(bank)), None),

@@ -1,6 +1,6 @@
 //! An operator deals with money that fits no order, and says why.
 
-use super::{Cancelling, Landed, cancel, commit, read_dossier, stamp};
+use super::{Landed, cancel, commit, read_dossier, stamp};
 use crate::app::App;
 use crate::domain::{AttemptState, Author, CancelReason, Order, Reason, ReferenceNumber, Status};
 use crate::store::{ExceptionFilter, ExceptionRecord, Resolved, StoreError};
@@ -21,12 +21,10 @@ pub enum ResolveError {
     NotFound(i64),
     #[error("it was resolved already by {by}: {resolution}")]
     Already { by: String, resolution: String },
-    #[error("only money that a pending order is held for can be accepted")]
+    #[error("only money that a pending order is held for can be accepted: refund or dismiss this")]
     NotAcceptable,
     #[error("the order is held for it: accept it or refund it")]
     Held,
-    #[error("the order was paid meanwhile: look at it again before money goes back")]
-    Paid,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -47,11 +45,16 @@ pub async fn resolve(
         (Resolution::Accept, None) => return Err(ResolveError::NotAcceptable),
         (Resolution::Dismiss, Some(_)) => return Err(ResolveError::Held),
         (Resolution::Dismiss, None) => close(app, id, format!("dismissed: {why}"), by).await?,
-        (Resolution::Refund, held) => {
-            if let Some(order) = held {
-                give_up(app, &order.reference_number, by).await?;
+        (Resolution::Refund, None) => close(app, id, format!("refunded: {why}"), by).await?,
+        (Resolution::Refund, Some(order)) => {
+            let order = &order.reference_number;
+            give_up_held(app, order).await?;
+            // Before the order ends: an entry left open beside an order that has would invite a second refund.
+            let first = close(app, id, format!("refunded: {why}"), by).await?;
+            if first {
+                cancel(app, order, CancelReason::Operator, by).await?;
             }
-            close(app, id, format!("refunded: {why}"), by).await?
+            first
         }
     };
     let exception = find(app, id).await?;
@@ -106,16 +109,12 @@ async fn close(app: &App, id: i64, resolution: String, by: &Author) -> Result<bo
     Ok(app.store.resolve_exception(id, Resolved { at, by, resolution }).await?)
 }
 
-/// The attempt is over and its money went back: the order ends too.
-async fn give_up(app: &App, reference: &ReferenceNumber, by: &Author) -> Result<(), ResolveError> {
+/// The attempt is over: its money went back.
+async fn give_up_held(app: &App, reference: &ReferenceNumber) -> Result<(), ResolveError> {
     let dossier = read_dossier(app, reference).await?;
     for attempt in dossier.attempts.iter().filter(|a| a.state == AttemptState::Held) {
         let refunded = Reason::Other("refunded".into());
         app.store.step(attempt.given_up(refunded, app.clock.now())).await?;
     }
-    match cancel(app, reference, CancelReason::Operator, by).await? {
-        // Another operator took the money for the order meanwhile.
-        Cancelling::Settled(Status::Confirmed) => Err(ResolveError::Paid),
-        Cancelling::Settled(_) | Cancelling::Waits => Ok(()),
-    }
+    Ok(())
 }

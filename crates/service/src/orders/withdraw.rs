@@ -42,10 +42,10 @@ pub(super) async fn withdraw(
             Line::Quick => None,
             Line::Slow(held) => Some(held),
             Line::Busy(after) => {
-                return again(app, id, due_at, after.max(TURN)).await.map(|()| None);
+                return later(app, id, due_at, after.max(TURN)).await.map(|()| None);
             }
         },
-        None => return again(app, id, due_at, TURN).await.map(|()| None),
+        None => return later(app, id, due_at, TURN).await.map(|()| None),
     };
     let until = after(app.clock.now(), TELLING);
     if !app.store.move_withdrawal(id, due_at, Some(until), Timestamp::MIN).await? {
@@ -85,16 +85,23 @@ async fn tell(
             again(app, &attempt.id, until, PAUSE).await
         }
         // It cannot be told, only asked: that goes on while the order is open.
-        _ => {
-            let next = after(app.clock.now(), PAUSE);
-            let moved = app.store.move_withdrawal(&attempt.id, until, Some(next), Timestamp::MIN);
-            moved.await.map(drop)
-        }
+        _ => later(app, &attempt.id, until, PAUSE).await,
     }
 }
 
 async fn done(app: &App, id: &AttemptId, due_at: Timestamp) -> Result<(), StoreError> {
     app.store.move_withdrawal(id, due_at, None, Timestamp::MIN).await.map(drop)
+}
+
+/// For as long as it takes.
+async fn later(
+    app: &App,
+    id: &AttemptId,
+    due_at: Timestamp,
+    pause: SignedDuration,
+) -> Result<(), StoreError> {
+    let next = after(app.clock.now(), pause);
+    app.store.move_withdrawal(id, due_at, Some(next), Timestamp::MIN).await.map(drop)
 }
 
 /// Later, for a day.

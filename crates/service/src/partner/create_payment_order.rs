@@ -1,6 +1,5 @@
 //! POST /svcpartner/createPaymentOrder (spec 4.2).
 
-use axum::Extension;
 use axum::extract::State;
 use serde::Deserialize;
 
@@ -84,7 +83,7 @@ pub(crate) struct CreateRequest {
 pub(super) async fn create_payment_order(
     State(app): State<App>,
     caller: Caller,
-    Extension(exchange): Extension<Exchange>,
+    exchange: Exchange,
     Body(body): Body<CreateRequest>,
 ) -> Result<Reply<OrderData>, ApiError> {
     let (uuid, id, terms) = parse(body, &app.url_rules)?;

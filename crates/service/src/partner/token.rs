@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -62,7 +61,7 @@ pub(crate) struct TokenRequest {
 )]
 pub(super) async fn token(
     State(app): State<App>,
-    Extension(exchange): Extension<Exchange>,
+    exchange: Exchange,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {

@@ -1,7 +1,7 @@
 //! A rail that is a process of its own, spoken to over signed HTTP.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, Limited};
@@ -73,6 +73,8 @@ pub struct Connector {
     secrets: Vec<SecretString>,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     capabilities: RwLock<Option<Arc<Capabilities>>>,
+    /// Since when it has answered whenever it was asked what it can do.
+    heard_since: Mutex<Option<Timestamp>>,
     /// No call of another node, or of an earlier life, has the same id.
     run: String,
     calls: AtomicU64,
@@ -111,6 +113,7 @@ impl Connector {
             secrets,
             client,
             capabilities: RwLock::new(None),
+            heard_since: Mutex::new(None),
             run: run.to_owned(),
             calls: AtomicU64::new(0),
             questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),
@@ -150,11 +153,19 @@ impl Connector {
     }
 
     /// Asks what the rail can do; what was known stays until it answers.
-    pub async fn refresh(&self) -> Result<(), ConnectorError> {
-        let reply: CapabilitiesReply = self.call("capabilities", &NoRequest {}).await?;
-        let known = Some(Arc::new(reply.read()));
+    pub async fn refresh(&self, now: Timestamp) -> Result<(), ConnectorError> {
+        let answered = self.call::<_, CapabilitiesReply>("capabilities", &NoRequest {}).await;
+        {
+            let mut since = self.heard_since.lock().unwrap_or_else(PoisonError::into_inner);
+            *since = answered.is_ok().then(|| since.unwrap_or(now));
+        }
+        let known = Some(Arc::new(answered?.read()));
         *self.capabilities.write().unwrap_or_else(PoisonError::into_inner) = known;
         Ok(())
+    }
+
+    pub(super) fn heard_since(&self) -> Option<Timestamp> {
+        *self.heard_since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// No answer, or one that makes no sense, is `Unknown`: the rail may have done it.

@@ -124,6 +124,14 @@ impl Rail {
         }
     }
 
+    /// Since when it could have told us of a payment; `None` while it is away.
+    pub fn heard_since(&self) -> Option<Timestamp> {
+        match self {
+            Self::Simulator(_) => Some(Timestamp::MIN),
+            Self::Connector(connector) => connector.heard_since(),
+        }
+    }
+
     pub fn line(&self) -> Line {
         match self {
             Self::Simulator(_) => Line::Quick,

@@ -291,7 +291,9 @@ fn opens_a_wallet(link: &str) -> bool {
 pub(super) fn notice(rail: &str, raw: &[u8]) -> Option<Notice> {
     let body: NoticeBody = serde_json::from_slice(raw).ok()?;
     let id = readable(body.rail_payment_id, ID_BYTES_MAX)?;
-    let about = match (&body.attempt_id, &body.entity, &body.reference) {
+    // As programs write it whose fields are always there.
+    let attempt = body.attempt_id.filter(|id| !id.is_empty());
+    let about = match (&attempt, &body.entity, &body.reference) {
         (Some(attempt), _, _) => About::Attempt(AttemptId::parse(attempt)?),
         (None, Some(entity), Some(number)) => {
             About::Reference(BankReference::parse(entity, number).ok()?)

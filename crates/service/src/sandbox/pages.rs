@@ -82,7 +82,7 @@ async fn atm(RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
 /// POST /sandbox/atm: as a form, or for programs that accept JSON.
 async fn pay_at_atm(
     State(app): State<App>,
-    axum::Extension(exchange): axum::Extension<Exchange>,
+    exchange: Exchange,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Body,
@@ -157,7 +157,7 @@ async fn wallet(
 async fn decide(
     State(app): State<App>,
     Path(attempt): Path<String>,
-    axum::Extension(exchange): axum::Extension<Exchange>,
+    exchange: Exchange,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Body,

@@ -66,7 +66,7 @@ async fn page(State(app): State<App>) -> Response {
 /// What a shop's backend does with its secret, done by the sandbox for its own page.
 async fn order(
     State(app): State<App>,
-    axum::Extension(exchange): axum::Extension<Exchange>,
+    exchange: Exchange,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Reply<OrderData>, ApiError> {

@@ -1,6 +1,5 @@
 //! POST /sandbox/simulate: what a payer or a rail would do to the merchant's own order.
 
-use axum::Extension;
 use axum::extract::State;
 use serde::Deserialize;
 
@@ -52,7 +51,7 @@ pub(crate) struct SimulateRequest {
 pub(super) async fn simulate(
     State(app): State<App>,
     caller: Caller,
-    Extension(exchange): Extension<Exchange>,
+    exchange: Exchange,
     Body(body): Body<SimulateRequest>,
 ) -> Result<Reply<OrderData>, ApiError> {
     let (uuid, id, outcome) = parse(body)?;

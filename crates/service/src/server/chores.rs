@@ -9,7 +9,6 @@ use tokio::task::JoinSet;
 use crate::app::{App, Clock};
 use crate::domain::{Environment, before};
 use crate::rails::Rail;
-use crate::store::StoreError;
 use crate::{audit, console, orders};
 
 /// How often this node looks whether partners or applications changed; tokens of a disabled
@@ -37,7 +36,9 @@ pub(super) fn begin(app: &App) -> JoinSet<()> {
     chores.spawn(keep_house(app.clone()));
     chores.spawn(watch_the_clock(app.clone()));
     chores.spawn(compare_clocks(app.clone()));
-    chores.spawn(keep_log(app.clone()));
+    chores.spawn(write_log(app.clone()));
+    chores.spawn(forget_old(app.clone()));
+    chores.spawn(seal_history(app.clone()));
     chores.spawn(console::keep_figures(app.clone()));
     for rail in app.rails.all().iter().filter(|rail| rail.connector().is_some()) {
         chores.spawn(ask_rail(app.clone(), Arc::clone(rail)));
@@ -45,7 +46,7 @@ pub(super) fn begin(app: &App) -> JoinSet<()> {
     chores
 }
 
-/// What is known of partners is read again, and limits of those who are gone are forgotten.
+/// What is known of partners is read again, figures are gathered, and limits of those who are gone are forgotten.
 async fn keep_house(app: App) {
     let mut directory = tokio::time::interval(DIRECTORY_PERIOD);
     let mut forget = tokio::time::interval(FORGET_PERIOD);
@@ -62,38 +63,55 @@ async fn keep_house(app: App) {
     }
 }
 
-/// What partners asked is written, what is old is forgotten, and the history is sealed.
-async fn keep_log(app: App) {
+/// What partners asked.
+async fn write_log(app: App) {
     let mut write = tokio::time::interval(LOG_PERIOD);
-    let mut forget = tokio::time::interval(FORGET_PERIOD);
-    let mut seal = tokio::time::interval(SEAL_PERIOD);
-    let mut sealer = audit::Sealer::default();
     loop {
-        let done = tokio::select! {
-            _ = write.tick() => write_log(&app).await,
-            _ = forget.tick() => {
-                let before = before(app.clock.now(), LOG_KEPT);
-                let requests = app.store.forget_requests(before).await;
-                let windows = app.store.forget_visits(before).await;
-                let access = app.store.forget_ended_access(app.clock.machine_now()).await;
-                requests.and(windows).and(access)
-            }
-            _ = seal.tick() => sealer.tick(&app).await,
-        };
-        if let Err(fault) = done {
-            tracing::warn!(%fault, "the log or the history could not be kept");
+        write.tick().await;
+        let (requests, uses) = app.request_log.take();
+        let logged = app.store.log_requests(requests).await;
+        let noted = app.store.note_key_uses(uses).await;
+        if let Err(fault) = logged.and(noted) {
+            tracing::warn!(%fault, "part of the request log is lost");
         }
     }
 }
 
-async fn write_log(app: &App) -> Result<(), StoreError> {
-    let (requests, uses) = app.request_log.take();
-    app.store.log_requests(requests).await?;
-    app.store.note_key_uses(uses).await
+/// Requests, windows and sessions that are too old.
+async fn forget_old(app: App) {
+    let mut forget = tokio::time::interval(FORGET_PERIOD);
+    loop {
+        forget.tick().await;
+        let before = before(app.clock.now(), LOG_KEPT);
+        for forgotten in [
+            app.store.forget_requests(before).await,
+            app.store.forget_visits(before).await,
+            app.store.forget_ended_access(app.clock.machine_now()).await,
+        ] {
+            if let Err(fault) = forgotten {
+                tracing::warn!(%fault, "what is old is kept for now");
+            }
+        }
+    }
+}
+
+async fn seal_history(app: App) {
+    let mut seal = tokio::time::interval(SEAL_PERIOD);
+    let mut sealer = audit::Sealer::default();
+    loop {
+        seal.tick().await;
+        if let Err(fault) = sealer.tick(&app).await {
+            tracing::warn!(%fault, "the history could not be sealed");
+        }
+    }
 }
 
 /// Deadlines, attempts to follow, queues of rails: whatever the clock brings.
 async fn watch_the_clock(app: App) {
+    // Nobody's money is lost by orders of a sandbox.
+    if app.environment == Environment::Production {
+        until_the_clock_is_right(&app).await;
+    }
     let mut leapt = false;
     loop {
         let leap = app.clock.leap();
@@ -114,6 +132,28 @@ async fn watch_the_clock(app: App) {
             Ok(ahead) => app.clock.be_ahead_by(ahead),
             Err(fault) => tracing::debug!(%fault, "the clock could not be compared"),
         }
+    }
+}
+
+/// What a clock that is wrong from the start would end, nothing brings back: the database server's is asked first.
+async fn until_the_clock_is_right(app: &App) {
+    loop {
+        match app.store.server_time().await {
+            Ok(Some(theirs)) => {
+                let off = app.clock.machine_now().duration_since(theirs);
+                if off.unsigned_abs() <= Clock::LEAP_MAX.unsigned_abs() {
+                    return;
+                }
+                let seconds = off.as_secs();
+                tracing::error!(
+                    seconds,
+                    "deadlines wait: this machine's clock is not the database server's. Set it, then restart the service"
+                );
+            }
+            Ok(None) => return,
+            Err(fault) => tracing::warn!(%fault, "deadlines wait: the database is not available"),
+        }
+        tokio::time::sleep(CLOCK_PERIOD).await;
     }
 }
 
@@ -170,7 +210,7 @@ async fn ask_rail(app: App, rail: Arc<Rail>) {
     let Some(rail) = rail.connector() else { return };
     loop {
         let up = app.metrics.rail_up(rail.name());
-        let answered = rail.refresh().await;
+        let answered = rail.refresh(app.clock.now()).await;
         let is_up = answered.is_ok();
         up.set(if is_up { 1.0 } else { 0.0 });
         match answered {

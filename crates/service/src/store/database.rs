@@ -1,5 +1,6 @@
 //! Where the data lives: its address, the lock of the one service on it, copies and the way back.
 
+use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -42,6 +43,14 @@ impl Database {
             told = format!("{told}: write sqlite:{text}");
         }
         Err(StoreError::Refused(told))
+    }
+
+    /// Whether there is nothing yet, as far as that can be seen from here.
+    pub fn is_missing(&self) -> bool {
+        match self {
+            Self::Sqlite(path) => !path.exists(),
+            Self::Postgres(_) => false,
+        }
     }
 
     /// Two services on one SQLite file would both deliver its events: the second is refused.
@@ -97,6 +106,19 @@ impl Database {
         let _lock = self.lock_for_service()?;
         // Where a link leads, not in its place.
         sqlite::restore_sqlite(from, &where_it_leads(path), environment)
+    }
+}
+
+impl fmt::Display for Database {
+    /// Without passwords.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => {
+                let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                write!(f, "{}", whole.display())
+            }
+            Self::Postgres(_) => f.write_str("PostgreSQL"),
+        }
     }
 }
 

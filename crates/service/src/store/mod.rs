@@ -63,6 +63,7 @@ pub use request_log::LoggedRequest;
 pub use visits::CheckoutVisit;
 
 use database::{private_file, where_it_leads};
+use paying::read_attempt_id;
 use portable::{Cells, Statement, values};
 use records::{ORDER_COLUMNS, order, read_reference};
 
@@ -250,7 +251,7 @@ impl Store {
             ),
         };
         let read = |cells: &mut Cells| {
-            Ok((read_reference(&cells.text()?)?, AttemptId::parse(&cells.text()?)))
+            Ok((read_reference(&cells.text()?)?, Some(read_attempt_id(&cells.text()?)?)))
         };
         self.look_up(Statement::new(sql, values), read).await
     }
@@ -258,8 +259,8 @@ impl Store {
     pub async fn attempt_by_code(&self, code: &str) -> Result<Option<AttemptId>> {
         let sql = "select id from payment_attempts where code = ?1
                    order by created_at_ms desc limit 1";
-        let found = self.look_up(Statement::new(sql, values![code]), Cells::text).await?;
-        Ok(found.as_deref().and_then(AttemptId::parse))
+        let read = |cells: &mut Cells| read_attempt_id(&cells.text()?);
+        self.look_up(Statement::new(sql, values![code]), read).await
     }
 
     /// Stores an attempt, and its bank reference if it has one, before its rail is called.

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::functions::{Context, FunctionFlags};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::database::not_opened;
 use super::inspect::{latest_of, may_step, not_migrated};
@@ -192,11 +192,20 @@ fn connect(path: &Path, mode: OpenFlags) -> Result<Connection> {
         Ok(db)
     };
     open().map_err(|fault| {
-        StoreError::Refused(format!(
-            "cannot open the database {}: {fault}; check the path, its permissions and that it is \
-             a database of this service",
-            path.display()
-        ))
+        let path = path.display();
+        StoreError::Refused(match fault.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => format!(
+                "{path} is damaged, or no database of this service: {fault}. If it was one, keep it with its -wal, \
+                 look at the disk and put the last copy in its place: svc restore COPY"
+            ),
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => format!(
+                "this user may not write {path}: {fault}; run this as the service's user"
+            ),
+            _ => format!(
+                "cannot open the database {path}: {fault}; check the path, its permissions and that it is a \
+                 database of this service"
+            ),
+        })
     })
 }
 
@@ -291,10 +300,14 @@ fn create_private_file(path: &Path) -> Result<()> {
 
 fn error(fault: &rusqlite::Error) -> StoreError {
     match fault.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::SystemIoFailure) => StoreError::Broken(fault.to_string()),
-        Some(rusqlite::ErrorCode::OperationInterrupted) => {
+        Some(ErrorCode::SystemIoFailure) => StoreError::Broken(fault.to_string()),
+        Some(ErrorCode::OperationInterrupted) => {
             StoreError::Unavailable("the question reads too much; narrow it".into())
         }
+        Some(ErrorCode::DatabaseBusy) => StoreError::Unavailable(
+            "another process holds the database for writing (a sqlite3 shell, a backup tool?): find it with fuser and \
+             end it".into(),
+        ),
         _ => StoreError::Unavailable(fault.to_string()),
     }
 }

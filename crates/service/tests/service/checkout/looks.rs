@@ -86,7 +86,8 @@ async fn h4_a_key_of_another_world_or_shop_opens_nothing(database: TestDatabase)
 
 fn ancestors(answer: &Answer) -> &str {
     let policy = answer.header("content-security-policy").unwrap();
-    policy.split("frame-ancestors ").nth(1).unwrap()
+    let rules = policy.split("; ").find_map(|rule| rule.strip_prefix("frame-ancestors "));
+    rules.unwrap()
 }
 
 async fn h18_only_the_shop_may_frame_its_page(database: TestDatabase) {
@@ -125,7 +126,8 @@ async fn h20_nonsense_in_the_address_becomes_the_default_and_is_escaped(database
     for (query, lang, theme) in [
         ("&lang=en&theme=dark", "en", "dark"),
         ("&lang=fr&theme=auto", "fr", "auto"),
-        ("&lang=EN&theme=Dark", "pt-AO", "light"),
+        ("&lang=EN&theme=Dark", "en", "light"),
+        ("&lang=fr-CA", "fr", "light"),
         ("&lang=xx&theme=", "pt-AO", "light"),
     ] {
         let page = checkout.page(query).await;

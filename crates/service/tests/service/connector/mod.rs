@@ -23,10 +23,11 @@ async fn production(database: TestDatabase) -> (TestPaying, TestConnector) {
 }
 
 async fn production_with(database: TestDatabase, rail: RailConfig) -> TestPaying {
-    TestPaying::start_with(database, |config: &mut Config| {
-        config.environment = Some(Environment::Production);
-        config.master_key = Some(STANDARD.encode([7; 32]).into());
-        config.rails = vec![rail];
-    })
-    .await
+    TestPaying::start_with(database, |config| is_production(config, rail)).await
+}
+
+fn is_production(config: &mut Config, rail: RailConfig) {
+    config.environment = Some(Environment::Production);
+    config.master_key = Some(STANDARD.encode([7; 32]).into());
+    config.rails = vec![rail];
 }

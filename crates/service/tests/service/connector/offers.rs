@@ -9,7 +9,7 @@ use svc_service::orders::{self, Answered, Cancelling, Choice, Found, PayError, R
 use svc_service::rails::RailsError;
 use tokio::sync::Semaphore;
 
-use super::{production, production_with};
+use super::{is_production, production, production_with};
 use crate::support::*;
 
 on_both_engines! {
@@ -34,6 +34,7 @@ on_both_engines! {
     a_reference_that_an_operator_gives_up_is_withdrawn,
     a_withdrawal_is_told_until_it_is_taken_and_once,
     a_withdrawal_nobody_takes_in_a_day_is_left_to_a_person,
+    a_withdrawal_that_is_found_after_days_is_told,
     a_push_that_fails_after_the_deadline_leaves_a_reference_its_grace,
 }
 
@@ -228,6 +229,21 @@ async fn a_withdrawal_is_told_until_it_is_taken_and_once(database: TestDatabase)
     paying.pass_s(86_400).await;
     let told = withdrawal(&attempt);
     assert_eq!(connector.calls("revoke-reference"), [told.clone(), told.clone(), told]);
+}
+
+/// We were away, not the rail: it has not been told once.
+async fn a_withdrawal_that_is_found_after_days_is_told(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let (order, attempt) = with_reference(&paying).await;
+    assert!(matches!(paying.cancel(&order).await, Cancelling::Settled(Status::Cancelled)));
+    let days = SignedDuration::from_hours(3 * 24);
+    paying.app.clock.advance(days);
+    let paying = paying.restarted(|config| is_production(config, connector.config())).await;
+    paying.run_due().await;
+    assert_eq!(connector.calls("revoke-reference").len(), 0, "nobody knows what the rail can do");
+    TestConnector::asked_by(&paying.app).await.unwrap();
+    paying.pass_s(30).await;
+    assert_eq!(connector.calls("revoke-reference"), [withdrawal(&attempt)]);
 }
 
 async fn a_withdrawal_nobody_takes_in_a_day_is_left_to_a_person(database: TestDatabase) {

@@ -13,6 +13,7 @@ on_both_engines! {
     a_payment_that_was_not_acknowledged_is_a_duplicate_the_next_time,
     notices_that_cannot_be_acknowledged_do_not_hold_up_the_others,
     money_of_another_currency_pays_nothing,
+    an_empty_attempt_id_beside_a_reference_is_none,
     every_kind_of_news_is_read_and_what_makes_no_sense_stays,
     a_queue_that_cannot_be_read_is_read_a_minute_later,
     an_id_that_something_unread_shares_is_not_acknowledged,
@@ -41,6 +42,22 @@ async fn reads_the_queue(paying: &TestPaying) {
 fn acknowledged(connector: &TestConnector) -> Vec<String> {
     let calls = connector.calls("ack");
     calls.iter().map(|call| call["railPaymentId"].as_str().unwrap().to_owned()).collect()
+}
+
+/// As a program writes it whose fields are always there.
+async fn an_empty_attempt_id_beside_a_reference_is_none(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    reads_the_queue(&paying).await;
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &reference(60)).await.attempts.remove(0);
+    let Instrument::Reference(Some(bank)) = attempt.instrument else { panic!("{attempt:?}") };
+    connector.enqueue(json!({
+        "railPaymentId": "p1", "attemptId": "", "entity": bank.entity(), "reference": bank.number(),
+        "kind": "payment", "amount": "15000.00",
+    }));
+    paying.run_due().await;
+    assert_eq!(paying.stands(&order).await, ("accepted", "CON"));
+    assert_eq!(acknowledged(&connector), ["p1"]);
 }
 
 async fn a_payment_in_the_queue_confirms_its_order_and_is_acknowledged(database: TestDatabase) {

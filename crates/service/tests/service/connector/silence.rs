@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use svc_service::domain::{Centimos, Reason, Word};
-use svc_service::orders::{self, Cancelling, Choice};
+use svc_service::domain::{Author, Centimos, Reason, Word};
+use svc_service::orders::{self, AnswerError, Answered, Cancelling, Choice, Found};
 use svc_service::store::Received;
 use tokio::sync::Semaphore;
 
@@ -15,6 +15,8 @@ on_both_engines! {
     a_connector_that_hangs_holds_up_no_deadline,
     a_connector_that_hangs_is_asked_few_questions_at_once,
     a_connector_that_cannot_be_asked_is_not_asked,
+    a_rail_that_is_away_at_the_deadline_is_waited_for,
+    a_rail_that_stays_away_is_waited_for_a_day,
     a_code_that_is_lost_sight_of_while_a_push_is_under_way_keeps_its_order,
 }
 
@@ -69,6 +71,50 @@ async fn a_connector_that_cannot_be_asked_is_not_asked(database: TestDatabase) {
     paying.pass_s(600).await;
     assert_eq!(connector.calls("query").len(), 0);
     assert_eq!(paying.stands(&order).await, ("unknown", "PEN"), "its notice may still come");
+    let by = Author::command_line(None);
+    let answer = async || {
+        let why = "their statement".to_owned();
+        let not_paid = Answered { attempt: None, found: Found::NotPaid, why };
+        orders::answer(&paying.app, &order.reference_number, not_paid, &by).await
+    };
+    assert!(matches!(answer().await, Err(AnswerError::StillAsked)), "the code can still be paid");
+    // A quarter of an hour for the code, and ten minutes for its notice.
+    paying.pass_s(1_300).await;
+    answer().await.unwrap();
+    assert_eq!(paying.stands(&order).await, ("rejected", "PEN"));
+}
+
+/// The payer paid in time; nobody could tell us.
+async fn a_rail_that_is_away_at_the_deadline_is_waited_for(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let attempt = paying.pay(&order, &reference(60)).await.attempts.remove(0);
+    for call in ["capabilities", "revoke-reference", "query", "drain"] {
+        connector.will(call, Reply::HangUp);
+    }
+    TestConnector::asked_by(&paying.app).await.unwrap_err();
+    paying.pass_s(3_600 + 3_600).await;
+    assert_eq!(paying.stands(&order).await, ("issued", "PEN"), "an hour after its deadline");
+    connector.can(&json!({}));
+    TestConnector::asked_by(&paying.app).await.unwrap();
+    paying.pass_s(599).await;
+    assert_eq!(paying.stands(&order).await, ("issued", "PEN"), "it has its grace to tell");
+    let notice = paying.notice(&attempt, "p1", Word::Paid(Centimos::new(1_500_000)));
+    assert_eq!(orders::settle(&paying.app, notice, "").await.unwrap(), Received::Confirmed);
+}
+
+async fn a_rail_that_stays_away_is_waited_for_a_day(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    paying.pay(&order, &reference(60)).await;
+    for call in ["capabilities", "revoke-reference", "query", "drain"] {
+        connector.will(call, Reply::HangUp);
+    }
+    TestConnector::asked_by(&paying.app).await.unwrap_err();
+    paying.pass_s(3_600 + DEADLINE_S).await;
+    assert_eq!(paying.stands(&order).await, ("issued", "PEN"));
+    paying.pass_s(601).await;
+    assert_eq!(paying.stands(&order).await, ("expired", "CAN"));
 }
 
 async fn a_code_that_is_lost_sight_of_while_a_push_is_under_way_keeps_its_order(

@@ -16,6 +16,8 @@ on_both_engines! {
     a_reference_is_the_rails_own_and_is_paid_by_its_number,
     a_code_is_shown_as_the_rail_gave_it,
     a_rail_may_say_another_deadline,
+    a_deadline_that_is_over_is_none,
+    a_push_is_asked_about_soon_whatever_deadline_its_rail_says,
     a_broken_answer_to_a_start_is_unknown_and_never_tried_again,
     a_reference_without_an_entity_is_shown_to_nobody,
     a_reference_that_was_not_issued_leaves_the_orders_deadline_alone,
@@ -101,6 +103,31 @@ async fn a_rail_may_say_another_deadline(database: TestDatabase) {
     // In production money on its way has ten minutes.
     let seen: [Seen; 2] = [(0, "issued", "PEN"), (720, "expired", "CAN")];
     assert_eq!(paying.timeline(&order, 3_600).await, seen);
+}
+
+async fn a_deadline_that_is_over_is_none(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let given = json!({
+        "answer": "accepted", "railId": "r", "entity": "00348", "reference": "987654321",
+        "deadline": at(-3_600_000).to_string(),
+    });
+    connector.will("issue-reference", Reply::Json(given));
+    let dossier = paying.pay(&order, &reference(60)).await;
+    assert_eq!(dossier.attempts[0].deadline, at(3_600_000));
+    assert_eq!(paying.stands(&order).await, ("issued", "PEN"));
+}
+
+async fn a_push_is_asked_about_soon_whatever_deadline_its_rail_says(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    let deadline = at(30 * 24 * 3_600_000).to_string();
+    let given = json!({ "answer": "accepted", "railId": "r", "deadline": deadline });
+    connector.will("start-push", Reply::Json(given));
+    connector.will("query", Reply::Json(json!({ "answer": "refused", "reason": "timeout" })));
+    paying.pay(&order, &push("923456789")).await;
+    let seen: [Seen; 2] = [(0, "awaiting_payer", "PEN"), (600, "timed_out", "PEN")];
+    assert_eq!(paying.timeline(&order, 1_000).await, seen);
 }
 
 fn code(rail_id: &str, code: &str, link: &str) -> Reply {

@@ -178,7 +178,7 @@ impl TestConnector {
     /// The service asks what it can do, as it does now and then.
     pub(crate) async fn asked_by(app: &App) -> Result<(), ConnectorError> {
         match &**app.rails.named(Self::NAME).unwrap() {
-            Rail::Connector(connector) => connector.refresh().await,
+            Rail::Connector(connector) => connector.refresh(app.clock.now()).await,
             Rail::Simulator(_) => unreachable!("it is a connector"),
         }
     }

@@ -52,6 +52,17 @@ impl TestPaying {
         Self { app, issued, application, database }
     }
 
+    /// The service is started again, at the time it is.
+    pub(crate) async fn restarted(self, adjust: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config::sandbox(([127, 0, 0, 1], 0).into());
+        adjust(&mut config);
+        let Self { app: ended, issued, application, database } = self;
+        let clock = Clock::standing(ended.clock.now());
+        drop(ended);
+        let app = App::open_at(config, &database.database(), clock).await.unwrap();
+        Self { app, issued, application, database }
+    }
+
     pub(crate) async fn order(&self, id: &str, amount: i64) -> Order {
         self.order_for(&self.application, id, amount).await
     }
