@@ -68,7 +68,10 @@ fn a_change_ends_with_exit_code_1_and_names_the_rows() {
         assert_eq!((code, &report["intact"]), (Some(1), &Value::from(false)), "{statement}");
         let fault = report["faults"][0].as_str().expect("a sentence");
         assert!(fault.starts_with("rows 1 to "), "{statement}: {fault}");
-        assert!(told.contains("the history was changed in 1 place"), "{statement}: {told}");
+        assert!(
+            told.contains("the history is not as it was sealed (1 found)"),
+            "{statement}: {told}"
+        );
         let plain = place.svc(&["audit", "verify"]);
         assert_eq!(plain.code, Some(1), "{statement}");
         assert!(plain.stdout.contains(fault), "{plain:?}");

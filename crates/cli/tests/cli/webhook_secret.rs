@@ -8,6 +8,7 @@ use crate::support::{PATIENCE, Place, Ran, Service, until};
 
 on_both_engines! {
     from_the_switch_on_the_new_secret_signs,
+    a_secret_that_has_not_taken_over_yet_is_not_replaced,
     a_switch_after_the_overlap_is_refused,
 }
 
@@ -88,6 +89,16 @@ fn from_the_switch_on_the_new_secret_signs(place: &Place) {
     let all = stage.receiver.received();
     assert!(all.iter().all(|one| by(&old, one) || by(&new, one)), "of neither secret: {all:?}");
     assert!(all.iter().is_sorted_by_key(|one| by(&new, one)), "old after new: {all:?}");
+}
+
+fn a_secret_that_has_not_taken_over_yet_is_not_replaced(place: &Place) {
+    let stage = Stage::set(place);
+    stage.new_secret("1h", "24h");
+    stage.rotate("1h", "24h").refused("has not taken over yet");
+    // It leaked before it was used: all others end at once.
+    let last = stage.new_secret("0s", "0s");
+    let received = stage.until_delivered(|one| token(one) == content_token(&last, &one.body));
+    assert_eq!(standard_signatures(&received), 1);
 }
 
 fn a_switch_after_the_overlap_is_refused(place: &Place) {

@@ -86,6 +86,19 @@ impl DirectoryCache {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Whoever is not known is looked for once.
+    pub async fn application(
+        &self,
+        store: &Store,
+        id: ApplicationId,
+    ) -> Result<Option<Arc<Application>>> {
+        let known = self.known();
+        match known.application_by_id(id) {
+            Some(found) => Ok(Some(Arc::clone(found))),
+            None => Ok(self.refresh(store).await?.application_by_id(id).cloned()),
+        }
+    }
+
     /// Reads the directory again if it changed. Callers that miss while a look is under way share the next:
     /// however many there are, the database is asked by one at a time.
     pub async fn refresh(&self, store: &Store) -> Result<Arc<Known>> {

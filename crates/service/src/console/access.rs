@@ -150,6 +150,12 @@ impl Viewer {
         own.sort_by_key(|application| application.id.0);
         own
     }
+
+    /// Theirs, to choose from: id and name.
+    pub(super) fn application_choices(&self, app: &App) -> Vec<(String, String)> {
+        let own = self.applications(app);
+        own.iter().map(|one| (one.uuid.as_str().to_owned(), one.name.clone())).collect()
+    }
 }
 
 /// The id in the path of a page. What can be no id of ours is not there.

@@ -5,11 +5,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use secrecy::ExposeSecret;
 
 use super::access::{Form, Viewer, open_session};
 use super::frame::{Frame, Refusal, Section, done, respond};
-use super::sign_in::password_fault;
 use super::{password, totp};
 use crate::app::App;
 use crate::http::qr;
@@ -74,7 +72,7 @@ pub(super) async fn change_password(
     headers: HeaderMap,
     form: Form,
 ) -> Result<Response, Refusal> {
-    if let Some(fault) = password_fault(form.value("password"), form.value("again")) {
+    if let Some(fault) = password::fault(form.value("password"), form.value("again")) {
         return Ok(page(&app, &viewer, &headers, fault, None));
     }
     if let Some(fault) = present_fault(&app, &viewer, &form).await {
@@ -103,7 +101,7 @@ pub(super) async fn change_totp(
     form: Form,
 ) -> Result<Response, Refusal> {
     let offered = offered(&app, &viewer, form.value("offered"));
-    let seed = offered.as_ref().and_then(|sealed| seed(&app, sealed));
+    let seed = offered.as_ref().and_then(|sealed| totp::seed(&app, sealed));
     if let Some(fault) = present_fault(&app, &viewer, &form).await {
         return Ok(page(&app, &viewer, &headers, fault, seed));
     }
@@ -153,9 +151,4 @@ fn offered(app: &App, viewer: &Viewer, offer: &str) -> Option<Vec<u8>> {
 
 fn offer_name(viewer: &Viewer, sealed: &str) -> String {
     format!("totp offered to {}: {sealed}", viewer.person.id)
-}
-
-pub(super) fn seed(app: &App, sealed: &[u8]) -> Option<Vec<u8>> {
-    let opened = app.keys.open(sealed).ok()?;
-    STANDARD.decode(opened.expose_secret()).ok()
 }

@@ -103,7 +103,7 @@ pub(super) async fn orders(
         first_url: before.as_ref().map_or(String::new(), |_| here.text()),
         live_url: if before.is_none() { here.text() } else { String::new() },
         csv_url: here.at("/console/orders.csv").text(),
-        ..OrdersPage::of(frame, rows, applications(&app, &viewer))
+        ..OrdersPage::of(frame, rows, viewer.application_choices(&app))
     };
     Ok(respond(StatusCode::OK, &page, &headers))
 }
@@ -140,7 +140,7 @@ pub(super) async fn search(
     let page = OrdersPage {
         nothing_found: rows.is_empty(),
         search: id,
-        ..OrdersPage::of(frame, rows, applications(&app, &viewer))
+        ..OrdersPage::of(frame, rows, viewer.application_choices(&app))
     };
     let status = if page.nothing_found { StatusCode::NOT_FOUND } else { StatusCode::OK };
     Ok(respond(status, &page, &headers))
@@ -276,12 +276,6 @@ fn row(app: &App, frame: &Frame, line: &OrderLine) -> OrderRow {
 fn application_name(app: &App, line: &OrderLine) -> String {
     let known = app.directory.known();
     known.application_by_id(line.application).map_or(String::new(), |one| one.name.clone())
-}
-
-/// Theirs, to choose from: id and name.
-pub(super) fn applications(app: &App, viewer: &Viewer) -> Vec<(String, String)> {
-    let own = viewer.applications(app);
-    own.iter().map(|one| (one.uuid.as_str().to_owned(), one.name.clone())).collect()
 }
 
 #[cfg(test)]

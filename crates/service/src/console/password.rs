@@ -15,6 +15,15 @@ pub(super) const CHARS_MAX: usize = 200;
 /// Each takes memory on purpose; many at once would take it from orders.
 static AT_ONCE: Semaphore = Semaphore::const_new(1);
 
+/// Long enough, not endless, and typed twice alike.
+pub(super) fn fault(first: &str, again: &str) -> Option<&'static str> {
+    match first.chars().count() {
+        ..CHARS_MIN => Some("short"),
+        chars if chars > CHARS_MAX => Some("long"),
+        _ => (first != again).then_some("differ"),
+    }
+}
+
 /// 19 MiB and two passes, as OWASP advises.
 fn argon2() -> Argon2<'static> {
     let params = Params::new(19 * 1024, 2, 1, None).expect("the parameters are in range");

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use super::access::{Form, Id, Viewer, closed_session, open_session};
 use super::frame::{Bare, Refusal, language, own_path, respond};
-use super::{account, password, totp};
+use super::{password, totp};
 use crate::app::App;
 use crate::domain::{Actor, Author, Environment, Login};
 use crate::http::{Exchange, Pairs};
@@ -69,7 +69,7 @@ pub(super) async fn check(
             let proof = |of: &Person| {
                 (
                     of.password_hash.clone(),
-                    of.totp_sealed.as_deref().map(|sealed| account::seed(&app, sealed)),
+                    of.totp_sealed.as_deref().map(|sealed| totp::seed(&app, sealed)),
                 )
             };
             match now.is_some_and(|now| proof(&now) == proof(&person)) {
@@ -102,7 +102,7 @@ async fn verified(
     if app.limits.code(person.id).is_err() {
         return Ok(None);
     }
-    let seed = account::seed(app, sealed)
+    let seed = totp::seed(app, sealed)
         .ok_or_else(|| Refusal::Broken("a seed of codes cannot be opened".into()))?;
     let step = totp::step_of(&seed, form.value("code"), app.clock.machine_now());
     match step {
@@ -160,7 +160,7 @@ pub(super) async fn welcome(
     form: Form,
 ) -> Result<Response, Refusal> {
     let person = invited(&app, &token, InvitationKind::Welcome).await?;
-    if let Some(fault) = password_fault(form.value("password"), form.value("again")) {
+    if let Some(fault) = password::fault(form.value("password"), form.value("again")) {
         return Ok(welcome_page(&app, &headers, &person, fault));
     }
     let hash = password::hash(&app, form.value("password").to_owned().into()).await?;
@@ -193,15 +193,6 @@ pub(super) async fn entry(
 async fn invited(app: &App, token: &str, kind: InvitationKind) -> Result<Person, Refusal> {
     let now = app.clock.machine_now();
     app.store.invited(app.keys.hash(token), kind, now).await?.ok_or(Refusal::NotFound)
-}
-
-/// Long enough, not endless, and typed twice alike.
-pub(super) fn password_fault(first: &str, again: &str) -> Option<&'static str> {
-    match first.chars().count() {
-        ..password::CHARS_MIN => Some("short"),
-        chars if chars > password::CHARS_MAX => Some("long"),
-        _ => (first != again).then_some("differ"),
-    }
 }
 
 fn page(

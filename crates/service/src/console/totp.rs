@@ -1,10 +1,21 @@
 //! One-time codes (RFC 6238): six digits, thirty seconds, SHA-1, as every phone app makes them.
 
 use aws_lc_rs::hmac;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
+use secrecy::ExposeSecret;
+
+use crate::app::App;
 
 pub(super) const SEED_BYTES: usize = 20;
 const STEP_S: i64 = 30;
+
+/// What a phone was given, as it is kept.
+pub(super) fn seed(app: &App, sealed: &[u8]) -> Option<Vec<u8>> {
+    let opened = app.keys.open(sealed).ok()?;
+    STANDARD.decode(opened.expose_secret()).ok()
+}
 
 /// The step a code belongs to, if it is the present one or a neighbour: clocks of phones differ.
 pub(super) fn step_of(seed: &[u8], code: &str, now: Timestamp) -> Option<i64> {

@@ -12,7 +12,6 @@ use jiff::SignedDuration;
 use super::access::{Form, Id, Viewer};
 use super::frame::{Frame, Refusal, Section, done, respond};
 use super::links::{Link, PAGE_ROWS};
-use super::orders::applications;
 use crate::app::{App, joined};
 use crate::domain::{ApplicationId, EventId, Permission, before};
 use crate::store::{EventFilter, EventKind, EventLine, EventRecord, EventState, Scope};
@@ -84,7 +83,7 @@ pub(super) async fn webhooks(
     let page = WebhooksPage {
         rows: page.rows.iter().map(|line| row(&frame, line)).collect(),
         destinations: destinations(&app, &frame, &scope).await?,
-        applications: applications(&app, &viewer),
+        applications: viewer.application_choices(&app),
         application: viewer.asked("application").to_owned(),
         state: viewer.asked("state").to_owned(),
         may_resend: viewer.may(Permission::ResendWebhooks),

@@ -15,7 +15,8 @@ use axum::response::IntoResponse;
 use serde::Serialize;
 use tower::ServiceExt;
 
-use super::error::{ApiError, FieldFault};
+use super::error::ApiError;
+use super::issues::FieldFault;
 use super::language::Language;
 use super::messages::message;
 use super::reply::json;

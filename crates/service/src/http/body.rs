@@ -12,8 +12,8 @@ use serde::{Deserialize, Deserializer};
 use tokio::time::error::Elapsed;
 
 use super::answer::Exchange;
-use super::error::{ApiError, FieldFault, TokenFault};
-use super::messages::Issue;
+use super::error::{ApiError, TokenFault};
+use super::issues::{FieldFault, Issue};
 use super::query::Pairs;
 use super::redact::redacted;
 

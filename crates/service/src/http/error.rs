@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::messages::Issue;
+use super::issues::FieldFault;
 use crate::app::Limited;
 use crate::orders::CreateError;
 use crate::store::StoreError;
@@ -54,19 +54,6 @@ pub(crate) enum TokenFault {
     ValidityPeriod,
     Form,
     TwoCredentials,
-}
-
-/// One field of a body and what is wrong with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FieldFault {
-    pub field: String,
-    pub issue: Issue,
-}
-
-impl FieldFault {
-    pub(crate) fn new(field: impl Into<String>, issue: impl Into<Issue>) -> Self {
-        Self { field: field.into(), issue: issue.into() }
-    }
 }
 
 impl ApiError {

@@ -1,80 +1,10 @@
 //! What people read: every error and every fault of a field, in three languages, saying what to do.
 
-use super::error::{ApiError, FieldFault, TokenFault};
+use super::error::{ApiError, TokenFault};
+use super::issues::{FieldFault, Issue};
 use super::language::Language;
 
-/// What can be wrong with one field; `code` is stable, the text follows the reader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Issue {
-    Required,
-    NotJson,
-    NotAnObject,
-    NotAJsonObject,
-    NotAString,
-    /// The same, where JSON is wanted inside the string.
-    NotStringified,
-    NotAnInteger,
-    Duplicate,
-    Empty,
-    TooSmall,
-    TooLarge {
-        max: i64,
-    },
-    TooLong {
-        max: usize,
-    },
-    NotAscii,
-    ControlCharacters,
-    KeyPrefix,
-    NotAnAbsoluteUrl,
-    UrlCharacters,
-    HttpsRequired,
-    UrlCredentials,
-    PrivateHost,
-    Port,
-    OwnHost,
-    HostNotNamed,
-    Negative,
-    /// A part of a whole: from 0 to 1.
-    NotARate,
-    /// The values it may have, as the reader writes them.
-    NotOneOf(&'static str),
-    NotACursor,
-    NotUtf8,
-    ByteOrderMark,
-    NotANotice,
-}
-
 impl Issue {
-    pub(crate) fn code(self) -> &'static str {
-        match self {
-            Self::Required => "required",
-            Self::NotJson | Self::NotUtf8 | Self::ByteOrderMark => "not_json",
-            Self::NotAnObject | Self::NotAJsonObject | Self::NotANotice => "not_an_object",
-            Self::NotAString | Self::NotStringified => "not_a_string",
-            Self::NotAnInteger => "not_an_integer",
-            Self::Duplicate => "duplicate",
-            Self::Empty => "empty",
-            Self::TooSmall => "too_small",
-            Self::TooLarge { .. } => "too_large",
-            Self::TooLong { .. } => "too_long",
-            Self::NotAscii => "not_ascii",
-            Self::ControlCharacters => "control_characters",
-            Self::KeyPrefix => "key_prefix",
-            Self::NotAnAbsoluteUrl => "not_an_absolute_url",
-            Self::UrlCharacters => "url_characters",
-            Self::HttpsRequired => "https_required",
-            Self::UrlCredentials => "url_credentials",
-            Self::PrivateHost => "private_host",
-            Self::Port => "port_not_allowed",
-            Self::OwnHost => "own_host",
-            Self::HostNotNamed => "host_not_named",
-            Self::Negative => "negative",
-            Self::NotARate => "not_a_rate",
-            Self::NotOneOf(_) | Self::NotACursor => "not_one_of",
-        }
-    }
-
     fn text(self, language: Language) -> String {
         let [pt, en, fr] = match self {
             Self::Required => ["é obrigatório", "is required", "est obligatoire"],

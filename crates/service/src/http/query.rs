@@ -3,9 +3,10 @@
 
 use std::borrow::Cow;
 
-use super::error::{ApiError, FieldFault};
+use super::error::ApiError;
+use super::issues::FieldFault;
+use super::issues::Issue;
 use super::language::Language;
-use super::messages::Issue;
 use crate::domain::{ApplicationUuid, IdIssue};
 
 /// The names and values of a page's query or of a form, as they came.

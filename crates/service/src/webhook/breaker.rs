@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::limits::DESTINATION_MAX;
 use crate::domain::after;
 
-/// Requests under way to one destination at most.
-pub(super) const LIMIT_MAX: u32 = 64;
 /// What a destination nobody knows may hold: one that hangs must not hold more.
 const LIMIT_START: u32 = 4;
 /// Failures in a row after which only probes go out.
@@ -18,6 +17,15 @@ const PAUSE_MAX: Duration = Duration::from_secs(15);
 /// After pauses like this one events may wait for hours: they are sent before their time. What failed for the first
 /// time in a shorter one comes again within seconds by itself.
 const PAUSE_LONG: Duration = Duration::from_secs(4);
+
+/// What an attempt says about its destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    Taken,
+    Failed,
+    /// Nobody was asked; or it refused, promptly and once more, what it had refused before.
+    Nothing,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Breaker {
@@ -77,7 +85,7 @@ impl Breaker {
         self.failures_in_a_row = 0;
         match &mut self.state {
             State::Flowing { limit } => {
-                *limit = (*limit + 1).min(LIMIT_MAX);
+                *limit = (*limit + 1).min(DESTINATION_MAX);
                 false
             }
             // From one, and one more with each success: twice as many each round.
@@ -200,7 +208,7 @@ mod tests {
                     now = now.max(until.as_millisecond());
                 }
                 let room = breaker.room(at(now), 0);
-                prop_assert!((1..=LIMIT_MAX).contains(&room), "{breaker:?}");
+                prop_assert!((1..=DESTINATION_MAX).contains(&room), "{breaker:?}");
                 breaker.started();
                 if good { breaker.succeeded(); } else { breaker.failed(at(now)); }
             }

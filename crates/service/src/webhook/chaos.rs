@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::delivery::application;
-use super::sender::{EXCHANGE_TIMEOUT, Outcome, Sender, Times};
+use super::limits::EXCHANGE_TIMEOUT;
+use super::sender::{Outcome, Sender, Times};
 use super::signature::signature_headers;
 use crate::app::App;
 use crate::domain::{
@@ -57,7 +57,8 @@ pub(super) async fn follow_up(app: &App, sender: &Sender, chaos: &Chaos, event: 
 
 async fn send(app: &App, sender: &Sender, event: &Claimed, id: &EventId, body: &[u8]) {
     let at = app.clock.now();
-    let Ok(application) = application(app, event.lane.application).await else { return };
+    let known = app.directory.application(&app.store, event.lane.application).await;
+    let Ok(Some(application)) = known else { return };
     if let Ok(headers) = signature_headers(app, &application, id, body, at) {
         // Whatever comes of it: it was never promised.
         let until = app.clock.steady().after(EXCHANGE_TIMEOUT);

@@ -17,10 +17,8 @@ use jiff::Timestamp;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use tower::Service;
 
-use super::breaker::LIMIT_MAX;
 use super::guard::Guard;
-use super::lanes::IN_FLIGHT_MAX;
-use super::sender::{ANSWER_BYTES_MAX, EXCHANGE_TIMEOUT};
+use super::limits::{ANSWER_BYTES_MAX, DESTINATION_MAX, EXCHANGE_TIMEOUT, IN_FLIGHT_MAX};
 use crate::config::WebhookConfig;
 use crate::tls;
 
@@ -30,7 +28,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 const IDLE_CONNECTIONS_MAX: usize = IN_FLIGHT_MAX;
 const HEADERS_BYTES_MAX: usize = 16 * 1024;
 /// Over HTTP/2 one connection carries all that goes to a destination: the answers of all of it that are not read yet.
-const ANSWERS_BYTES_MAX: usize = LIMIT_MAX as usize * ANSWER_BYTES_MAX;
+const ANSWERS_BYTES_MAX: usize = DESTINATION_MAX as usize * ANSWER_BYTES_MAX;
 
 /// A merchant that moves is found again within this and what its DNS says, or a minute.
 const LIFE: Duration = Duration::from_secs(30);

@@ -1,38 +1,27 @@
 //! One attempt: sign, POST, decide what follows from the answer.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::breaker::Told;
 use super::chaos;
 use super::lanes::Held;
 use super::sender::{Outcome, Sender, Times};
 use super::signature::signature_headers;
 use crate::app::{App, caught};
-use crate::domain::{
-    ApplicationId, Chaos, Failure, Lane, Retry, Steady, UrlIssue, after, next_retry,
-};
-use crate::store::{Application, Claimed, DeliveryAttempt, Verdict};
+use crate::domain::{Chaos, Failure, Lane, Retry, Steady, UrlIssue, after, next_retry};
+use crate::store::{Claimed, DeliveryAttempt, Verdict};
 
 /// An attempt that is over, and what the store must know of it.
 pub(super) struct Delivery {
     pub lane: Lane,
-    pub sign: Sign,
+    pub told: Told,
     /// Its destination wants to be left alone for a while.
     pub asks_for_time: bool,
     pub attempt: DeliveryAttempt,
     /// What chaos sends after it.
     pub follow_up: Option<(Chaos, Claimed)>,
-}
-
-/// What an attempt says about its destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sign {
-    Taken,
-    Failed,
-    /// Nobody was asked; or it refused, promptly and once more, what it had refused before.
-    Nothing,
 }
 
 pub(super) async fn deliver(app: &App, sender: &Sender, held: Held) -> Delivery {
@@ -82,13 +71,13 @@ pub(super) async fn deliver(app: &App, sender: &Sender, held: Held) -> Delivery 
         answer_start: outcome.answer_start,
         verdict,
     };
-    let sign = match outcome.failure {
-        None => Sign::Taken,
-        Some(_) if !asked || refused_again => Sign::Nothing,
-        Some(_) => Sign::Failed,
+    let told = match outcome.failure {
+        None => Told::Taken,
+        Some(_) if !asked || refused_again => Told::Nothing,
+        Some(_) => Told::Failed,
     };
     let asks_for_time = outcome.failure.is_some() && outcome.retry_after > Some(Duration::ZERO);
-    Delivery { lane, sign, asks_for_time, attempt, follow_up }
+    Delivery { lane, told, asks_for_time, attempt, follow_up }
 }
 
 /// The destination is there and does not want this one; it may want others.
@@ -105,9 +94,10 @@ async fn attempt(
     until: Steady,
 ) -> Outcome {
     let Claimed { id, lane, webhook_url, attempt: number, .. } = event;
-    let application = match application(app, lane.application).await {
-        Ok(application) => application,
-        Err(why) => return Outcome::failed(Failure::Unsigned, why),
+    let application = match app.directory.application(&app.store, lane.application).await {
+        Ok(Some(application)) => application,
+        Ok(None) => return Outcome::failed(Failure::Unsigned, "its application is not known"),
+        Err(fault) => return Outcome::failed(Failure::Unsigned, fault.to_string()),
     };
     // Hosts may have been named since the order was made.
     if application.webhook_hosts.as_ref().is_some_and(|hosts| !hosts.includes(webhook_url)) {
@@ -120,14 +110,6 @@ async fn attempt(
         }
         Err(why) => Outcome::failed(Failure::Unsigned, why.to_string()),
     }
-}
-
-pub(super) async fn application(app: &App, id: ApplicationId) -> Result<Arc<Application>, String> {
-    let mut known = app.directory.known();
-    if known.application_by_id(id).is_none() {
-        known = app.directory.refresh(&app.store).await.map_err(|fault| fault.to_string())?;
-    }
-    known.application_by_id(id).cloned().ok_or_else(|| "its application is not known".to_owned())
 }
 
 fn decide(app: &App, outcome: &Outcome, event: &Claimed) -> Verdict {

@@ -327,9 +327,9 @@ impl Dispatcher {
                 }
             }
             Done::Delivered(delivery) => {
-                let Delivery { lane, sign, asks_for_time, attempt, follow_up } = *delivery;
+                let Delivery { lane, told, asks_for_time, attempt, follow_up } = *delivery;
                 let now = self.app.clock.now();
-                self.lanes.ended(&lane, sign, attempt.number, now);
+                self.lanes.ended(&lane, told, attempt.number, now);
                 if asks_for_time {
                     self.lanes.keep_to_time(&lane, now);
                 }

@@ -5,15 +5,12 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::breaker::Breaker;
+use super::breaker::{Breaker, Told};
 use super::catching_up::CatchingUp;
-use super::delivery::Sign;
-use super::sender::EXCHANGE_TIMEOUT;
+use super::limits::{EXCHANGE_TIMEOUT, IN_FLIGHT_MAX};
 use crate::domain::{ApplicationId, EventId, Lane, Steady, before};
 use crate::store::{Claimed, LeaseToken, Want};
 
-/// Requests under way in all: what a node has memory for.
-pub(super) const IN_FLIGHT_MAX: usize = 512;
 /// Of one application, however many hosts it sends us to.
 const APPLICATION_MAX: usize = 128;
 /// Events of one lane that are claimed ahead of their turn, so that a quick merchant need not wait
@@ -317,14 +314,14 @@ impl Lanes {
     }
 
     /// A request ended, the so manieth attempt of its event.
-    pub(super) fn ended(&mut self, lane: &Lane, sign: Sign, attempt: u32, now: Timestamp) {
+    pub(super) fn ended(&mut self, lane: &Lane, told: Told, attempt: u32, now: Timestamp) {
         self.in_flight -= 1;
         let share = self.of_application.entry(lane.application).or_default();
         share.in_flight -= 1;
         let state = self.known.get_mut(lane).expect("a lane with a request under way is known");
         state.in_flight -= 1;
-        match sign {
-            Sign::Taken => {
+        match told {
+            Told::Taken => {
                 if state.waiting && state.held.is_empty() {
                     state.ahead = (state.ahead * 2).clamp(AHEAD_START, AHEAD_MAX);
                 }
@@ -344,8 +341,8 @@ impl Lanes {
                     }
                 }
             }
-            Sign::Nothing => state.breaker.said_nothing(now),
-            Sign::Failed => {
+            Told::Nothing => state.breaker.said_nothing(now),
+            Told::Failed => {
                 state.breaker.failed(now);
                 if state.breaker.is_broken() {
                     let early = state.held.iter().any(|held| held.event.due_at > now);

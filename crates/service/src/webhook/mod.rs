@@ -11,6 +11,7 @@ mod delivery;
 mod dispatcher;
 mod guard;
 mod lanes;
+mod limits;
 mod look_up;
 mod sender;
 mod signature;

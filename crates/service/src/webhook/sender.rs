@@ -17,15 +17,12 @@ use rustls::InvalidMessage;
 
 use super::connections::{Connections, SenderError};
 use super::guard::GuardError;
+use super::limits::{ANSWER_BYTES_MAX, EXCHANGE_TIMEOUT};
 use crate::app::Clock;
 use crate::config::WebhookConfig;
 use crate::domain::{Failure, Steady, UrlRules};
 use crate::faults;
 
-/// Connect, TLS, request and answer together (spec 8: a handler answers in under five seconds).
-pub(super) const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Read of an answer at most; whatever follows is not waited for.
-pub(super) const ANSWER_BYTES_MAX: usize = 16 * 1024;
 /// Kept of an answer, for those who look.
 const ANSWER_BYTES_KEPT: usize = 512;
 const USER_AGENT_VALUE: &str = concat!("svc-webhooks/", env!("CARGO_PKG_VERSION"));

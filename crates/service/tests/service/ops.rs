@@ -3,17 +3,20 @@
 use hyper::{Method, StatusCode};
 use jiff::SignedDuration;
 use serde_json::json;
+use svc_service::credentials;
 use svc_service::domain::{About, AttemptId, Centimos, Notice, ReferenceNumber, Word};
 use svc_service::orders;
+use svc_service::store::Created;
 
 use crate::support::{
-    Receiver, TestDatabase, TestService, figure, on_both_engines, patiently, payment_of,
+    Receiver, TestDatabase, TestService, figure, new_order, on_both_engines, patiently, payment_of,
 };
 
 on_both_engines! {
     health_and_metrics_tell_what_happened,
     what_waits_for_a_merchant_stands_in_the_figures,
     a_clock_that_is_not_the_databases_is_told,
+    nothing_expires_by_a_clock_that_is_wrong_from_the_start,
     the_description_lists_every_call_and_the_page_shows_it,
     the_page_needs_no_script_and_no_network,
     a_page_of_another_version_finds_files_that_are_not_kept,
@@ -174,6 +177,34 @@ async fn a_clock_that_is_not_the_databases_is_told(database: TestDatabase) {
         patiently(async { while off().await.abs() < 60.0 {} }).await;
     }
     assert_eq!(off().await != 0.0, is_a_server);
+}
+
+async fn nothing_expires_by_a_clock_that_is_wrong_from_the_start(database: TestDatabase) {
+    let is_a_server = matches!(database, TestDatabase::Postgres { .. });
+    let service = TestService::start_standing_production(database, "127.0.0.0/8").await;
+    let app = &service.app;
+    let application = service.partner.application.publishable_key.application_uuid();
+    let known = app.directory.refresh(&app.store).await.unwrap();
+    let order = new_order(known.application(application).unwrap().id.0, "order_1");
+    assert!(matches!(app.store.create_order(order).await.unwrap(), Created::New(_)));
+    app.clock.advance(SignedDuration::from_hours(48));
+    let over = "select count(*) from orders where status = 'CAN'";
+    if !is_a_server {
+        patiently(async { while service.number(over).await == 0 {} }).await;
+        return;
+    }
+    // A node looks at what is due twice as often as at its partners.
+    for name in ["Uma", "Outra"] {
+        let client = credentials::create_partner(app, name).await.unwrap().client_id;
+        let known = || app.directory.known().partner(&client).is_some();
+        patiently(async {
+            while !known() {
+                tokio::task::yield_now().await
+            }
+        })
+        .await;
+    }
+    assert_eq!(service.number(over).await, 0);
 }
 
 async fn the_description_lists_every_call_and_the_page_shows_it(database: TestDatabase) {

@@ -117,6 +117,24 @@ fn close_attempts(db: &Db<'_>, change: &Change) -> Result<()> {
 }
 
 fn receive(db: &Db<'_>, receipt: &Receipt) -> Result<Reception> {
+    match heard(db, receipt)? {
+        (Heard::Never, _) => {}
+        (Heard::Otherwise, _) => return Ok(Err(Unreceived::IdReused)),
+        (Heard::Before, stored) => {
+            let sql = "update receipts set duplicates = duplicates + 1 where rowid = ?1";
+            execute(db, sql, [stored])?;
+            return Ok(Ok(Received::Duplicate));
+        }
+    }
+    let reception = take_effect(db, receipt)?;
+    if let Ok(received) = reception {
+        insert_receipt(db, receipt, received)?;
+    }
+    Ok(reception)
+}
+
+/// Whether we have heard of this payment, and the row that says so.
+fn heard(db: &Db<'_>, receipt: &Receipt) -> Result<(Heard, Option<i64>)> {
     let notice = &receipt.notice;
     let of_this_id = rows(
         db,
@@ -134,16 +152,12 @@ fn receive(db: &Db<'_>, receipt: &Receipt) -> Result<Reception> {
     )?;
     let stored = of_this_id.iter().find(|(kind, ..)| kind == notice.word.kind());
     let was_reversed = of_this_id.iter().any(|(kind, ..)| kind == Word::REVERSAL);
-    match receipt.was_heard(stored.map(|(.., known)| known), was_reversed) {
-        Heard::Never => {}
-        Heard::Otherwise => return Ok(Err(Unreceived::IdReused)),
-        Heard::Before => {
-            let sql = "update receipts set duplicates = duplicates + 1 where rowid = ?1";
-            execute(db, sql, [stored.map(|(_, rowid, _)| *rowid)])?;
-            return Ok(Ok(Received::Duplicate));
-        }
-    }
-    let received = match &receipt.effect {
+    let heard = receipt.was_heard(stored.map(|(.., known)| known), was_reversed);
+    Ok((heard, stored.map(|(_, rowid, _)| *rowid)))
+}
+
+fn take_effect(db: &Db<'_>, receipt: &Receipt) -> Result<Reception> {
+    Ok(Ok(match &receipt.effect {
         Effect::Confirm(change) => match commit(db, change)? {
             Committed::Done => Received::Confirmed,
             Committed::Lost(status) => {
@@ -167,7 +181,11 @@ fn receive(db: &Db<'_>, receipt: &Receipt) -> Result<Reception> {
             except(db, receipt, kind.weigh_again(status), detail)?
         }
         Effect::Nothing => Received::Noted,
-    };
+    }))
+}
+
+fn insert_receipt(db: &Db<'_>, receipt: &Receipt, received: Received) -> Result<()> {
+    let notice = &receipt.notice;
     execute(
         db,
         "insert into receipts (rail, rail_payment_id, kind, attempt_id, reference_number,
@@ -186,7 +204,7 @@ fn receive(db: &Db<'_>, receipt: &Receipt) -> Result<Reception> {
             receipt.stamp.at.as_millisecond(),
         ],
     )?;
-    Ok(Ok(received))
+    Ok(())
 }
 
 fn except(db: &Db<'_>, receipt: &Receipt, kind: ExceptionKind, detail: &str) -> Result<Received> {

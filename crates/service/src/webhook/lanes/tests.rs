@@ -40,13 +40,13 @@ fn a_late_success_ends_a_pause_before_its_time() {
     let (mut lanes, steady) = (Lanes::default(), NOW);
     lanes.notice(lane());
     assert_eq!(turn(&mut lanes, at(0), steady), 4);
-    (0..2).for_each(|_| lanes.ended(&lane(), Sign::Taken, 1, at(0)));
+    (0..2).for_each(|_| lanes.ended(&lane(), Told::Taken, 1, at(0)));
     assert_eq!(turn(&mut lanes, at(0), steady), 4);
     // One of six is slow; the others fail, and the lane is paused.
-    (0..5).for_each(|_| lanes.ended(&lane(), Sign::Failed, 1, at(0)));
+    (0..5).for_each(|_| lanes.ended(&lane(), Told::Failed, 1, at(0)));
     lanes.notice(lane());
     assert_eq!(turn(&mut lanes, at(0), steady), 0, "it is paused");
-    lanes.ended(&lane(), Sign::Taken, 1, at(10));
+    lanes.ended(&lane(), Told::Taken, 1, at(10));
     assert!(turn(&mut lanes, at(10), steady) > 0, "it answers again");
 }
 
@@ -57,34 +57,34 @@ fn events_that_are_always_refused_are_not_sent_before_their_time_again_and_again
         lanes.notice(lane());
         while !lanes.known[&lane()].breaker.is_broken() || lanes.in_flight() > 0 {
             turn(lanes, now, steady);
-            lanes.ended(&lane(), Sign::Failed, attempt, now);
+            lanes.ended(&lane(), Told::Failed, attempt, now);
         }
     };
-    let probe = |lanes: &mut Lanes, now: Timestamp, sign: Sign| {
+    let probe = |lanes: &mut Lanes, now: Timestamp, told: Told| {
         assert_eq!(turn(lanes, now, steady), 1, "one probe");
-        lanes.ended(&lane(), sign, 1, now);
+        lanes.ended(&lane(), told, 1, now);
     };
     let early = |lanes: &Lanes| lanes.known[&lane()].catching_up.is_some();
     // A merchant that was away for a while: whatever waits goes once it is back.
     refuse_until_paused(&mut lanes, 1, at(0));
-    for (now, sign) in [(1_000, Sign::Failed), (3_000, Sign::Failed), (7_000, Sign::Taken)] {
-        probe(&mut lanes, at(now), sign);
+    for (now, told) in [(1_000, Told::Failed), (3_000, Told::Failed), (7_000, Told::Taken)] {
+        probe(&mut lanes, at(now), told);
     }
     assert!(early(&lanes));
     // It is overwhelmed by that, but some of what had failed was delivered: that goes on.
     turn(&mut lanes, at(7_000), steady);
-    lanes.ended(&lane(), Sign::Taken, 2, at(7_000));
+    lanes.ended(&lane(), Told::Taken, 2, at(7_000));
     refuse_until_paused(&mut lanes, 2, at(7_000));
-    probe(&mut lanes, at(8_000), Sign::Taken);
+    probe(&mut lanes, at(8_000), Told::Taken);
     assert!(early(&lanes));
     // Whatever is left is refused each time, while new events are delivered: it waits for its time.
     refuse_until_paused(&mut lanes, 2, at(8_000));
-    probe(&mut lanes, at(9_000), Sign::Taken);
+    probe(&mut lanes, at(9_000), Told::Taken);
     assert!(!early(&lanes));
     // And so it does after a second of refusals.
     let mut lanes = Lanes::default();
     refuse_until_paused(&mut lanes, 1, at(0));
-    probe(&mut lanes, at(1_000), Sign::Taken);
+    probe(&mut lanes, at(1_000), Told::Taken);
     assert!(!early(&lanes));
 }
 
@@ -93,7 +93,7 @@ fn an_event_that_comes_during_a_claim_is_not_left_to_the_next_look() {
     let (mut lanes, steady) = (Lanes::default(), NOW);
     lanes.notice(lane());
     assert_eq!(turn(&mut lanes, at(0), steady), 4);
-    lanes.ended(&lane(), Sign::Taken, 1, at(0));
+    lanes.ended(&lane(), Told::Taken, 1, at(0));
     let wants = lanes.wants(at(0));
     lanes.notice(lane());
     let events = (1..wants[0].most as u8).map(event).collect();
@@ -102,7 +102,7 @@ fn an_event_that_comes_during_a_claim_is_not_left_to_the_next_look() {
     assert!(lanes.wants(at(0)).is_empty(), "it has enough for now");
     let mut asked = false;
     while lanes.in_flight() > 0 && !asked {
-        lanes.ended(&lane(), Sign::Taken, 1, at(0));
+        lanes.ended(&lane(), Told::Taken, 1, at(0));
         lanes.sends(at(0), steady);
         asked = !lanes.wants(at(0)).is_empty();
     }
@@ -114,7 +114,7 @@ fn what_is_claimed_ahead_and_not_sent_in_time_is_given_back() {
     let (mut lanes, steady) = (Lanes::default(), NOW);
     lanes.notice(lane());
     assert_eq!(turn(&mut lanes, at(0), steady), 4);
-    lanes.ended(&lane(), Sign::Taken, 1, at(0));
+    lanes.ended(&lane(), Told::Taken, 1, at(0));
     assert_eq!(turn(&mut lanes, at(0), steady), 2, "and some are held");
     assert!(lanes.sends(at(0), steady).is_empty());
     assert!(lanes.take_returned().is_empty());
@@ -141,12 +141,12 @@ fn one_application_takes_its_share_of_lanes_and_no_more() {
 }
 
 /// Claims one event that is due, sends it and hears this of it.
-fn one(lanes: &mut Lanes, number: u8, sign: Sign, now: Timestamp, steady: Steady) {
+fn one(lanes: &mut Lanes, number: u8, told: Told, now: Timestamp, steady: Steady) {
     lanes.notice(lane());
     let wants = lanes.wants(now);
     lanes.claimed(wants, vec![event(number)], &LeaseToken::assign([0; 16]), steady);
     assert_eq!(lanes.sends(now, steady).len(), 1);
-    lanes.ended(&lane(), sign, 1, now);
+    lanes.ended(&lane(), told, 1, now);
     // Nothing more is due.
     let wants = lanes.wants(now);
     lanes.claimed(wants, Vec::new(), &LeaseToken::assign([0; 16]), steady);
@@ -157,14 +157,14 @@ fn one(lanes: &mut Lanes, number: u8, sign: Sign, now: Timestamp, steady: Steady
 fn failures_with_long_times_between_them_are_not_forgotten() {
     let (mut lanes, steady) = (Lanes::default(), NOW);
     for number in 0..8 {
-        one(&mut lanes, number, Sign::Failed, at(i64::from(number) * 60_000), steady);
+        one(&mut lanes, number, Told::Failed, at(i64::from(number) * 60_000), steady);
     }
     assert_eq!(lanes.broken(at(480_000)), 1);
     assert_eq!(lanes.broken(at(2 * 86_400_000)), 0, "nothing is left to be sent to it");
     lanes.notice(lane());
     let now = at(3_600_000);
     assert_eq!(turn(&mut lanes, now, steady), 1, "one probe");
-    lanes.ended(&lane(), Sign::Taken, 1, now);
+    lanes.ended(&lane(), Told::Taken, 1, now);
     let due = lanes.wants(now);
     assert!(!due[0].is_early());
     lanes.claimed(due, Vec::new(), &LeaseToken::assign([0; 16]), steady);
@@ -197,7 +197,7 @@ fn an_application_with_more_hosts_than_are_known_at_once_is_told_at_all_of_them(
 fn what_was_claimed_early_and_given_back_goes_early_again() {
     let (mut lanes, steady) = (Lanes::default(), NOW);
     for (number, now) in [0, 0, 0, 0, 0, 1_000, 3_000].into_iter().enumerate() {
-        one(&mut lanes, number as u8, Sign::Failed, at(now), steady);
+        one(&mut lanes, number as u8, Told::Failed, at(now), steady);
     }
     let now = at(7_000);
     one_that_is_back(&mut lanes, now, steady);
@@ -208,7 +208,7 @@ fn what_was_claimed_early_and_given_back_goes_early_again() {
     assert!(lanes.wants(now).is_empty(), "not before they can be claimed");
     returned.iter().for_each(|held| lanes.given_back(&lane(), held.due_at, now));
     while lanes.in_flight() > 0 {
-        lanes.ended(&lane(), Sign::Taken, 2, now);
+        lanes.ended(&lane(), Told::Taken, 2, now);
     }
     let due = lanes.wants(now);
     lanes.claimed(due, Vec::new(), &LeaseToken::assign([0; 16]), steady);
@@ -220,7 +220,7 @@ fn what_was_claimed_early_and_given_back_goes_early_again() {
 fn one_that_is_back(lanes: &mut Lanes, now: Timestamp, steady: Steady) {
     lanes.notice(lane());
     assert_eq!(turn(lanes, now, steady), 1, "one probe");
-    lanes.ended(&lane(), Sign::Taken, 1, now);
+    lanes.ended(&lane(), Told::Taken, 1, now);
     let due = lanes.wants(now);
     lanes.claimed(due, Vec::new(), &LeaseToken::assign([0; 16]), steady);
     let wants = lanes.wants(now);
@@ -235,18 +235,18 @@ fn one_that_is_back(lanes: &mut Lanes, now: Timestamp, steady: Steady) {
 fn what_is_refused_again_and_again_neither_pauses_a_merchant_nor_keeps_it_paused() {
     let (mut lanes, steady) = (Lanes::default(), NOW);
     for number in 0..20 {
-        one(&mut lanes, number, Sign::Nothing, at(0), steady);
+        one(&mut lanes, number, Told::Nothing, at(0), steady);
     }
     assert_eq!(lanes.broken(at(0)), 0);
-    (0..5).for_each(|number| one(&mut lanes, number, Sign::Failed, at(0), steady));
+    (0..5).for_each(|number| one(&mut lanes, number, Told::Failed, at(0), steady));
     assert_eq!(lanes.broken(at(0)), 1);
     lanes.notice(lane());
     for _ in 0..20 {
         assert_eq!(turn(&mut lanes, at(1_000), steady), 1, "one probe");
-        lanes.ended(&lane(), Sign::Nothing, 2, at(1_000));
+        lanes.ended(&lane(), Told::Nothing, 2, at(1_000));
     }
     assert_eq!(turn(&mut lanes, at(1_000), steady), 1);
-    lanes.ended(&lane(), Sign::Taken, 1, at(1_000));
+    lanes.ended(&lane(), Told::Taken, 1, at(1_000));
     assert_eq!(lanes.broken(at(0)), 0);
 }
 
@@ -255,10 +255,10 @@ fn what_is_refused_before_its_time_does_not_go_in_a_circle() {
     const EVENTS: usize = 200;
     let (mut lanes, steady) = (Lanes::default(), NOW);
     for (number, now) in [0, 0, 0, 0, 0, 1_000, 3_000].into_iter().enumerate() {
-        one(&mut lanes, number as u8, Sign::Failed, at(now), steady);
+        one(&mut lanes, number as u8, Told::Failed, at(now), steady);
     }
     let now = at(7_000);
-    one(&mut lanes, 0, Sign::Taken, now, steady);
+    one(&mut lanes, 0, Told::Taken, now, steady);
     // A store of events that are due later, some at the same moment, and keep that time.
     let due_at = |number: usize| at(3_600_000 + number as i64 / 3);
     let mut sent = [0; EVENTS];
@@ -275,7 +275,7 @@ fn what_is_refused_before_its_time_does_not_go_in_a_circle() {
         lanes.claimed(wants, events.collect(), &LeaseToken::assign([0; 16]), steady);
         while !lanes.sends(now, steady).is_empty() {
             while lanes.in_flight() > 0 {
-                lanes.ended(&lane(), Sign::Nothing, 9, now);
+                lanes.ended(&lane(), Told::Nothing, 9, now);
             }
         }
     }
@@ -287,12 +287,12 @@ fn what_is_refused_before_its_time_does_not_go_in_a_circle() {
 fn what_is_given_back_during_a_claim_goes_early_all_the_same() {
     let (mut lanes, steady) = (Lanes::default(), NOW);
     for (number, now) in [0, 0, 0, 0, 0, 1_000, 3_000].into_iter().enumerate() {
-        one(&mut lanes, number as u8, Sign::Failed, at(now), steady);
+        one(&mut lanes, number as u8, Told::Failed, at(now), steady);
     }
     let now = at(7_000);
     lanes.notice(lane());
     assert_eq!(turn(&mut lanes, now, steady), 1, "one probe");
-    lanes.ended(&lane(), Sign::Taken, 1, now);
+    lanes.ended(&lane(), Told::Taken, 1, now);
     let nothing = |lanes: &mut Lanes, wants| {
         lanes.claimed(wants, Vec::new(), &LeaseToken::assign([0; 16]), steady);
     };
@@ -313,7 +313,7 @@ fn a_merchant_that_asks_for_time_is_sent_nothing_before_it_until_it_was_away_onc
     let (mut lanes, steady) = (Lanes::default(), NOW);
     let away = |lanes: &mut Lanes, since: i64| {
         for (number, ms) in [0, 0, 0, 0, 0, 1_000, 3_000].into_iter().enumerate() {
-            one(lanes, number as u8, Sign::Failed, at(since + ms), steady);
+            one(lanes, number as u8, Told::Failed, at(since + ms), steady);
         }
         at(since + 7_000)
     };
@@ -329,21 +329,21 @@ fn a_merchant_that_asks_for_time_is_sent_nothing_before_it_until_it_was_away_onc
     one_that_is_back(&mut lanes, now, steady);
     let held = lanes.held;
     assert!(held > 0);
-    lanes.ended(&lane(), Sign::Taken, 2, now);
-    lanes.ended(&lane(), Sign::Failed, 2, now);
+    lanes.ended(&lane(), Told::Taken, 2, now);
+    lanes.ended(&lane(), Told::Failed, 2, now);
     lanes.keep_to_time(&lane(), now);
     let returned = lanes.take_returned();
     assert_eq!((returned.len(), lanes.held), (held, 0), "what was claimed early is given back");
     returned.iter().for_each(|held| lanes.given_back(&lane(), held.due_at, now));
     nothing_is_early(&mut lanes, now);
     // It fails some more and takes a new event: that is no return from anywhere.
-    (0..4).for_each(|number| one(&mut lanes, number, Sign::Failed, now, steady));
+    (0..4).for_each(|number| one(&mut lanes, number, Told::Failed, now, steady));
     assert_eq!(lanes.broken(now), 1);
-    one(&mut lanes, 0, Sign::Taken, at(8_000), steady);
+    one(&mut lanes, 0, Told::Taken, at(8_000), steady);
     nothing_is_early(&mut lanes, at(8_000));
 
     let now = away(&mut lanes, 100_000);
-    one(&mut lanes, 0, Sign::Taken, now, steady);
+    one(&mut lanes, 0, Told::Taken, now, steady);
     let early = lanes.wants(now);
     assert!(early[0].is_early(), "it was away once more");
     lanes.keep_to_time(&lane(), now);

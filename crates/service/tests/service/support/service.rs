@@ -63,14 +63,13 @@ impl TestService {
 
     /// Production behind a proxy of this network.
     pub(crate) async fn start_production(database: TestDatabase, proxies: &str) -> Self {
-        Self::start_with(database, |config| {
-            config.environment = Some(Environment::Production);
-            config.private_webhook_targets = false;
-            config.public_url = Some("https://api.svc.ao".parse().unwrap());
-            config.trusted_proxies = vec![proxies.parse().unwrap()];
-            config.master_key = Some(STANDARD.encode([7; 32]).into());
-        })
-        .await
+        Self::start_with(database, |config| is_production(config, proxies)).await
+    }
+
+    /// The same at a time that stands still.
+    pub(crate) async fn start_standing_production(database: TestDatabase, proxies: &str) -> Self {
+        let adjust = |config: &mut Config| is_production(config, proxies);
+        Self::start_on(database.into(), Clock::standing(super::at(0)), adjust).await
     }
 
     /// At a time that stands still.
@@ -221,6 +220,14 @@ impl TestService {
         body["additionalInfo"] = info.replace("http://127.0.0.1:3000/hook", webhook_url).into();
         body
     }
+}
+
+fn is_production(config: &mut Config, proxies: &str) {
+    config.environment = Some(Environment::Production);
+    config.private_webhook_targets = false;
+    config.public_url = Some("https://api.svc.ao".parse().unwrap());
+    config.trusted_proxies = vec![proxies.parse().unwrap()];
+    config.master_key = Some(STANDARD.encode([7; 32]).into());
 }
 
 pub(crate) fn application(partner: &Issued) -> &str {
