@@ -59,8 +59,11 @@ pub(crate) struct List {
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  svc application rotate-webhook-secret pk_test_0b6f…             normal: both secrets for a day
-  svc application rotate-webhook-secret pk_test_0b6f… --switch-after 0s --overlap 0s   it leaked")]
+  # normal: both secrets for a day
+  svc application rotate-webhook-secret pk_test_0b6f…
+  # it leaked
+  svc application rotate-webhook-secret pk_test_0b6f… --switch-after 0s \\
+    --overlap 0s")]
 pub(crate) struct Rotate {
     /// The applicationUUID or the publishable key
     application: String,
@@ -76,9 +79,12 @@ pub(crate) struct Rotate {
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  svc application webhook-hosts pk_live_0b6f…                     shows them
-  svc application webhook-hosts pk_live_0b6f… loja.ao api.loja.ao to these and no others, from now on
-  svc application webhook-hosts pk_live_0b6f… --any               to any public host again")]
+  # shows them
+  svc application webhook-hosts pk_live_0b6f…
+  # to these and no others, from now on
+  svc application webhook-hosts pk_live_0b6f… loja.ao api.loja.ao
+  # to any public host again
+  svc application webhook-hosts pk_live_0b6f… --any")]
 pub(crate) struct Hosts {
     /// The applicationUUID or the publishable key
     application: String,
@@ -180,7 +186,13 @@ async fn webhook_hosts(args: Hosts) -> anyhow::Result<()> {
 
 async fn rotate(args: Rotate) -> anyhow::Result<()> {
     let app = args.shown.settings()?.open().await?;
-    let uuid = known_application(&app.store.directory().await?, &args.application)?.uuid.clone();
+    let directory = app.store.directory().await?;
+    let application = known_application(&directory, &args.application)?;
+    let uuid = application.uuid.clone();
+    // One that never signed alone is not the old one.
+    let now = app.clock.now();
+    let before = application.previous_webhook_secret.as_ref();
+    let skipped = before.is_some_and(|before| before.switch_at > now);
     let takeover = Takeover { switch_after: args.switch_after, overlap: args.overlap };
     let secret =
         credentials::rotate_webhook_secret(&app, &uuid, takeover, &Author::command_line(None))
@@ -190,8 +202,13 @@ async fn rotate(args: Rotate) -> anyhow::Result<()> {
         output::note("From now on everything is signed with this secret alone.");
         return Ok(());
     }
-    let now = app.clock.now();
     let (switch, end) = (now.checked_add(args.switch_after)?, now.checked_add(args.overlap)?);
+    if skipped {
+        output::note(
+            "The secret that was given out last had not taken over yet and never will: forget it. The old one is still \
+             the one before it.",
+        );
+    }
     output::note(format_args!(
         "x-svc-content-token is signed with the old secret until {switch:.0}: keep that one as \
          SVC_WEBHOOK_SECRET_PREVIOUS until {end:.0}."

@@ -1,9 +1,10 @@
 //! Arguments as people write them: lengths of time, moments, and texts that say something.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use jiff::civil::Date;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use svc_service::app::Clock;
-use svc_service::domain::{Author, after};
+use svc_service::domain::{Author, after, luanda_midnight};
 use svc_service::store::Store;
 
 /// Who does something that the history keeps.
@@ -42,10 +43,10 @@ pub(crate) fn length(text: &str) -> Result<SignedDuration, String> {
 /// When something was created.
 #[derive(clap::Args)]
 pub(crate) struct Between {
-    /// Created since: a time (2026-11-15T08:00:00Z) or how long ago (2h)
+    /// Created since: a time (2026-11-15T08:00:00Z), a day of Luanda (2026-11-15) or how long ago (2h)
     #[arg(long, value_name = "TIME", value_parser = moment)]
     since: Option<Moment>,
-    /// Created before: a time or how long ago
+    /// Created before: a time, a day or how long ago
     #[arg(long, value_name = "TIME", value_parser = moment)]
     until: Option<Moment>,
 }
@@ -90,8 +91,25 @@ fn moment(text: &str) -> Result<Moment, String> {
     if let Ok(at) = text.parse() {
         return Ok(Moment::At(at));
     }
+    if let Some(at) = day(text).ok().and_then(luanda_midnight) {
+        return Ok(Moment::At(at));
+    }
     let ago = length(text).map(Moment::Ago);
-    ago.map_err(|_| "give a time like 2026-11-15T08:00:00Z, or 2h".to_owned())
+    ago.map_err(|_| {
+        "give a time like 2026-11-15T08:00:00Z, a day like 2026-11-15, or 2h".to_owned()
+    })
+}
+
+/// Of Luanda.
+pub(crate) fn day(text: &str) -> Result<Date, &'static str> {
+    // Only so: a day with a time is another thing.
+    const CHARS: usize = "2026-11-15".len();
+    let day = (text.len() == CHARS).then(|| text.parse().ok()).flatten();
+    day.ok_or("write a day like 2026-11-15")
+}
+
+pub(crate) fn whole(text: &str) -> Result<i64, &'static str> {
+    text.parse().map_err(|_| "write a whole number like 15000, without dots and commas")
 }
 
 /// One of these, by its word.
@@ -114,6 +132,15 @@ pub(crate) fn not_blank(text: &str) -> Result<String, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_day_begins_in_luanda_and_nonsense_is_told_how_to_be_written() {
+        let Ok(Moment::At(at)) = moment("2026-11-15") else { panic!("a day is a moment") };
+        assert_eq!(at.to_string(), "2026-11-14T23:00:00Z");
+        for wrong in ["2026-11-15T08:00", "15-11-2026", "2026-13-01", "yesterday"] {
+            assert!(moment(wrong).is_err_and(|told| told.contains("2026-11-15")), "{wrong}");
+        }
+    }
 
     #[test]
     fn days_and_weeks_are_lengths_and_the_past_is_none() {

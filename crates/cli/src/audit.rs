@@ -1,6 +1,8 @@
 //! `svc audit`: the history of the service, and whether anybody changed it.
 
-use anyhow::{Context, bail};
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow};
 use serde::Serialize;
 use svc_service::audit::{self, Fault, Verdict};
 use svc_service::store::AuditFilter;
@@ -10,7 +12,8 @@ use crate::settings::{DataArgs, Shown};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// Read the whole history and find where rows were edited, removed, added or moved, as exactly as it was sealed
+    /// Read the whole history and find where rows were edited, removed, added or moved, as exactly as it was sealed:
+    /// exit code 0 nowhere, 1 somewhere, 2 could not look
     Verify(Verify),
     /// Print the last seal, to be kept elsewhere; on SQLite everything is sealed first, on PostgreSQL a running
     /// service does that
@@ -22,7 +25,7 @@ pub(crate) enum Command {
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   svc audit verify
-  svc audit verify --head 12:9f3c…    also that nothing was cut off since that seal was noted")]
+  svc audit verify --head 12:9f3c…    # was anything cut off since that seal?")]
 pub(crate) struct Verify {
     /// A seal that was noted elsewhere, as `svc audit head` prints it
     #[arg(long, value_name = "NUMBER:HEX")]
@@ -74,15 +77,16 @@ struct Row {
     request_id: String,
 }
 
-pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
+pub(crate) async fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Verify(args) => verify(args).await,
-        Command::Head(args) => head(args).await,
-        Command::List(args) => list(args).await,
+        Command::Verify(args) => return verify(args).await,
+        Command::Head(args) => head(args).await?,
+        Command::List(args) => list(args).await?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
-async fn verify(args: Verify) -> anyhow::Result<()> {
+async fn verify(args: Verify) -> anyhow::Result<ExitCode> {
     let kept = args.head.as_deref().map(parse_head).transpose()?;
     let app = args.shown.settings()?.open().await?;
     let kept = kept.as_ref().map(|(id, mac)| (*id, mac.as_slice()));
@@ -103,13 +107,13 @@ async fn verify(args: Verify) -> anyhow::Result<()> {
         ));
     }
     if report.intact {
-        Ok(())
-    } else {
-        bail!(
-            "the history is not as it was sealed ({} found); compare with a backup from before",
-            verdict.faults.len()
-        )
+        return Ok(ExitCode::SUCCESS);
     }
+    output::error(&anyhow!(
+        "the history is not as it was sealed ({} found); compare with a backup from before",
+        verdict.faults.len()
+    ));
+    Ok(ExitCode::FAILURE)
 }
 
 fn report(verdict: &Verdict) -> Report {

@@ -5,7 +5,7 @@ use svc_service::domain::ExceptionKind;
 use svc_service::orders::{self, Resolution};
 use svc_service::store::{ExceptionFilter, ExceptionRecord, Scope};
 
-use crate::arguments::{By, not_blank, one_of};
+use crate::arguments::{By, not_blank, one_of, whole};
 use crate::settings::Shown;
 use crate::{order, output};
 
@@ -41,15 +41,16 @@ pub(crate) struct List {
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  svc exception resolve 12 --accept --reason \"1 Kz missing, agreed with the shop\"
+  svc exception resolve 12 --accept --reason \"1 Kz missing, agreed\"
   svc exception resolve 13 --refund --reason \"returned by transfer 4711\"
   svc exception resolve 14 --dismiss --reason \"test payment of the bank\"
 
---accept takes the money for the full amount and confirms the order, which was held for it: another
-amount, or a payment whose id was already used.
---refund says that the money went back; an order that was held for it is cancelled.")]
+--accept takes the money for the full amount and confirms the order, which
+was held for it: another amount, or a payment whose id was already used.
+--refund says that the money went back; an order held for it is cancelled.")]
 pub(crate) struct Resolve {
     /// Its number in the list
+    #[arg(value_parser = whole)]
     id: i64,
     #[command(flatten)]
     how: How,

@@ -45,10 +45,14 @@ use tracing::Level;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const EXAMPLES: &str = "Examples:
-  svc demo                                  a sandbox with credentials and a walk to paste
-  svc serve --database sqlite:svc.db        a sandbox on the embedded database
-  svc partner create \"Loja Kianda\" --json   credentials for a new merchant
-  svc backup copy.db                        a consistent copy while the service runs
+  # a sandbox with credentials and a walk to paste
+  svc demo
+  # a sandbox on the embedded database
+  svc serve --database sqlite:svc.db
+  # credentials for a new merchant
+  svc partner create \"Loja Kianda\" --json
+  # a consistent copy while the service runs
+  svc backup copy.db
 
 Settings come from flags, then SVC_SERVER_… variables, then --config FILE.";
 
@@ -128,6 +132,11 @@ fn main() -> ExitCode {
         Command::Demo(_) => Level::WARN,
         _ => Level::INFO,
     };
+    // What 1 says of these, a fault must not say.
+    let failed = match cli.command {
+        Command::Rail(_) | Command::Audit(_) => output::COULD_NOT_RUN.into(),
+        _ => ExitCode::FAILURE,
+    };
     let outcome =
         log::start(default).and_then(|()| settings::refuse_unknown_variables()).and_then(|()| {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -137,7 +146,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(fault) => {
             output::error(&fault);
-            ExitCode::FAILURE
+            failed
         }
     }
 }
@@ -148,6 +157,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => return Ok(doctor::run(args).await),
         Command::Verify(args) => return Ok(verify::run(&args)),
         Command::Rail(command) => return rail::run(command).await,
+        Command::Audit(command) => return audit::run(command).await,
         Command::Demo(args) => demo::run(args).await,
         Command::Serve(args) => serve::run(args).await,
         Command::Partner(command) => partner::run(command).await,
@@ -156,7 +166,6 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Order(command) => order::run(command).await,
         Command::Exception(command) => exception::run(command).await,
         Command::Operator(command) => operator::run(command).await,
-        Command::Audit(command) => audit::run(command).await,
         Command::Listen(args) => listen::run(args).await,
         Command::Sandbox(args) => sandbox::run(args).await,
         Command::Seed(args) => seed::run(args).await,
@@ -170,4 +179,22 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Man(args) => completions::man(&args, Cli::command()),
     };
     done.map(|()| ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clap breaks what is longer, and an example that is broken does something else when it is pasted.
+    #[test]
+    fn examples_fit_the_narrowest_terminal() {
+        fn look_at(command: &clap::Command) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in help.lines() {
+                assert!(line.chars().count() < 80, "svc {}: {line}", command.get_name());
+            }
+            command.get_subcommands().for_each(look_at);
+        }
+        look_at(&Cli::command());
+    }
 }

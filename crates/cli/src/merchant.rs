@@ -14,11 +14,12 @@ use crate::settings::listen_address;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  SVC_PUBLISHABLE_KEY=pk_test_… SVC_CLIENT_ID=… SVC_CLIENT_SECRET=… SVC_WEBHOOK_SECRET=… \\
+  SVC_PUBLISHABLE_KEY=pk_test_… SVC_CLIENT_ID=… \\
+  SVC_CLIENT_SECRET=… SVC_WEBHOOK_SECRET=… \\
     svc merchant --base-url http://127.0.0.1:8080
 
-The secrets are read from the variables SVC_CLIENT_SECRET, SVC_WEBHOOK_SECRET and
-SVC_WEBHOOK_SECRET_PREVIOUS only.")]
+The secrets are read from the variables SVC_CLIENT_SECRET, SVC_WEBHOOK_SECRET
+and SVC_WEBHOOK_SECRET_PREVIOUS only.")]
 pub(crate) struct Args {
     /// Address to listen on; port 0 picks a free one
     #[arg(long, default_value = "127.0.0.1:3000", value_name = "ADDR", value_parser = listen_address)]

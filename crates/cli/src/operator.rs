@@ -30,7 +30,8 @@ pub(crate) enum Command {
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   svc operator create ana --url https://pay.example.ao
-  svc operator create joao@loja.ao --partner svc_a1b2 --role developer --url https://pay.example.ao")]
+  svc operator create joao@loja.ao --partner svc_a1b2 --role developer \\
+    --url https://pay.example.ao")]
 pub(crate) struct Create {
     /// What they sign in with: a short name or an e-mail address
     login: String,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use svc_service::domain::luanda;
 use svc_service::orders::{self, Finding, Verdict};
 
-use crate::arguments::By;
+use crate::arguments::{By, day};
 use crate::output;
 use crate::settings::DataArgs;
 
@@ -23,12 +23,14 @@ pub(crate) enum Command {
   svc rail reconcile acquirer 2026-11-15
   svc rail reconcile acquirer 2026-11-15 --apply
 
-A day is one of Luanda. --apply settles what is missing here as if the rail had told us that day: its order
-is paid, or the money goes to the exceptions. What differs otherwise is for a person.")]
+A day is one of Luanda. --apply settles what is missing here as if the rail
+had told us that day: its order is paid, or the money goes to the exceptions.
+What differs otherwise is for a person.")]
 pub(crate) struct Reconcile {
     /// The rail's name in the settings
     rail: String,
     /// Which day: 2026-11-15
+    #[arg(value_parser = day)]
     date: Date,
     /// Settle what is missing here
     #[arg(long)]

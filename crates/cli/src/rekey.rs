@@ -9,8 +9,9 @@ use crate::settings::DataArgs;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-Give the new master key in SVC_SERVER_MASTER_KEY_FILE and the one before in SVC_SERVER_OTHER_MASTER_KEY_FILE,
-restart the service with both, run this, then take the other away (docs/operate.md, Changing the master key).
+Give the new master key in SVC_SERVER_MASTER_KEY_FILE and the one before in
+SVC_SERVER_OTHER_MASTER_KEY_FILE, restart the service with both, run this,
+then take the other away (docs/operate.md, Changing the master key).
 
 Example:
   svc rekey --config /etc/svc/svc.toml")]

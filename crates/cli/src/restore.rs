@@ -9,8 +9,10 @@ use crate::settings::{DataArgs, Settings};
 #[command(after_help = "Example:
   svc restore backups/svc-today.db --database sqlite:/var/lib/svc/svc.db
 
-The service must be stopped. The copy is checked first and stays where it is; what it replaces is kept
-beside it under another name. Start with the master key that the copy goes by.")]
+The service must be stopped. The copy is checked first and stays where it is;
+what it replaces is kept beside it under another name. Start with the master
+key that the copy goes by, and after svc rail reconcile: what was paid since
+the copy was made is not in it.")]
 pub(crate) struct Args {
     /// The copy
     from: PathBuf,

@@ -17,7 +17,7 @@ use crate::secrets::of_merchant;
 #[derive(clap::Args)]
 #[command(after_help = "Examples (with the variables svc demo prints):
   svc sandbox confirm order_6f9619ff-…      the payer pays
-  svc sandbox clock --advance 24h           a day passes, with all that falls due in it
+  svc sandbox clock --advance 24h    # a day passes, with all that falls due
   svc sandbox chaos --duplicate --drop-first 1 --failure-rate 0.3 --seed 7
   svc sandbox chaos --off")]
 pub(crate) struct Args {

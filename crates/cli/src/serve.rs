@@ -14,7 +14,8 @@ use crate::settings::{ServiceArgs, Settings};
   svc serve --environment production --database postgres://svc@db/svc \\
             --public-url https://api.example.ao --trusted-proxy 10.0.0.0/8
 
-Production needs a master key in SVC_SERVER_MASTER_KEY or SVC_SERVER_MASTER_KEY_FILE (svc keygen).")]
+Production needs a master key in SVC_SERVER_MASTER_KEY or
+SVC_SERVER_MASTER_KEY_FILE (svc keygen).")]
 pub(crate) struct Args {
     #[command(flatten)]
     service: ServiceArgs,

@@ -16,10 +16,12 @@ const DIGITS: usize = 64;
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples (with SVC_WEBHOOK_SECRET set):
-  svc verify body.json --signature 6cb446cc99c823effa8c1e8b3ae792e57f0b39914f6a06fcda47e435b672f250
+  svc verify body.json --signature \\
+    6cb446cc99c823effa8c1e8b3ae792e57f0b39914f6a06fcda47e435b672f250
   svc verify --signature \"$HEADER\" < body.json
 
-The body must be the bytes as they came; printf '%s' adds no line break, echo does.
+The body must be the bytes as they came; printf '%s' adds no line break,
+echo does.
 
 Exit code: 0 the signature fits, 1 it does not, 2 it could not be looked at.")]
 pub(crate) struct Args {

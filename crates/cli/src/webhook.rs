@@ -1,6 +1,8 @@
 //! `svc webhook`: see what was sent to merchants and what became of it, and send it again.
 
-use anyhow::{anyhow, bail};
+use std::collections::HashMap;
+
+use anyhow::{anyhow, bail, ensure};
 use serde::Serialize;
 use serde_json::Value;
 use svc_service::config::Config;
@@ -50,16 +52,20 @@ pub(crate) struct Show {
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   svc webhook replay evt_01JC4E9V7Q3M8Y5T2K6R1N0WXZ
-  svc webhook replay --state exhausted
-  svc webhook replay --application pk_test_0b6f… --since 2026-11-15T08:00:00Z --until 2026-11-15T09:00:00Z
+  svc webhook replay --state exhausted --all-merchants
+  svc webhook replay --application pk_test_0b6f… --since 2h
 
-The same event goes out again with the same id and bytes, so a handler that knows it changes
-nothing. Only the latest event of an order can be replayed: an older one must never follow it.")]
+The same event goes out again with the same id and bytes, so a handler that
+knows it changes nothing; without --state also what was delivered. Only the
+latest event of an order can be replayed: an older one must never follow it.")]
 pub(crate) struct Replay {
     /// The id of one event (webhook-id)
     event: Option<String>,
     #[command(flatten)]
     which: Which,
+    /// Of all merchants, if no order, application or event is named
+    #[arg(long)]
+    all_merchants: bool,
     #[command(flatten)]
     shown: Shown,
 }
@@ -90,6 +96,9 @@ pub(crate) struct EventView {
     external_transaction_id: String,
     publishable_key: String,
     attempts: u32,
+    /// What came of the last of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_attempt_at: Option<String>,
     created_at: String,
@@ -136,7 +145,7 @@ async fn list(args: List) -> anyhow::Result<()> {
     let filter = args.which.filter(&store, &directory, &settings.config).await?;
     let mut events = store.events(filter, args.limit.saturating_add(1)).await?;
     output::first(&mut events, args.limit);
-    let views: Vec<_> = events.iter().map(|event| event_view(&store, &directory, event)).collect();
+    let views = event_views(&store, &directory, &events).await?;
     if args.shown.json {
         output::json(&views);
     } else {
@@ -156,12 +165,13 @@ pub(crate) fn print_events(views: &[EventView]) {
                 v.reference_number.clone(),
                 v.external_transaction_id.clone(),
                 v.attempts.to_string(),
+                v.last.clone().unwrap_or_default(),
                 v.next_attempt_at.clone().unwrap_or_default(),
                 v.webhook_url.clone(),
             ]
         })
         .collect();
-    let head = ["EVENT", "STATE", "STATUS", "ORDER", "MERCHANT'S ID", "TRIES", "DUE", "TO"];
+    let head = ["EVENT", "STATE", "STATUS", "ORDER", "MERCHANT'S ID", "TRIES", "LAST", "DUE", "TO"];
     output::table(head, &rows);
 }
 
@@ -174,7 +184,7 @@ async fn show(args: Show) -> anyhow::Result<()> {
     };
     let directory = store.directory().await?;
     let shown = ShownEvent {
-        event: event_view(&store, &directory, &event),
+        event: event_views(&store, &directory, std::slice::from_ref(&event)).await?.remove(0),
         body: String::from_utf8_lossy(&event.body).into_owned(),
         deliveries: store.deliveries_of(&id).await?.into_iter().map(attempt_view).collect(),
     };
@@ -225,9 +235,19 @@ fn print(shown: &ShownEvent) {
 }
 
 async fn replay(args: Replay) -> anyhow::Result<()> {
+    let Which { order, application, state, .. } = &args.which;
+    let is_of_somebody = args.event.is_some() || order.is_some() || application.is_some();
+    ensure!(
+        is_of_somebody || args.all_merchants,
+        "say whose events: an event id, --order, --application, or --all-merchants"
+    );
     if args.event.is_none() && args.which.is_everything() {
-        bail!("say which events: an event id, --order, --application, --state, --since or --until");
+        bail!("say which events: --state, --since or --until");
     }
+    ensure!(
+        *state != Some(EventState::Superseded),
+        "a superseded event is never sent again: a newer one of the same order has taken its place"
+    );
     let settings = args.shown.settings()?;
     let store = settings.open_store().await?;
     let directory = store.directory().await?;
@@ -299,7 +319,23 @@ fn event_id(text: &str) -> anyhow::Result<EventId> {
     })
 }
 
-pub(crate) fn event_view(store: &Store, directory: &Directory, event: &EventRecord) -> EventView {
+pub(crate) async fn event_views(
+    store: &Store,
+    directory: &Directory,
+    events: &[EventRecord],
+) -> anyhow::Result<Vec<EventView>> {
+    let ids: Vec<_> = events.iter().map(|event| event.id.clone()).collect();
+    let last = store.last_deliveries(&ids).await?;
+    let view = |event| event_view(store, directory, event, &last);
+    Ok(events.iter().map(view).collect())
+}
+
+fn event_view(
+    store: &Store,
+    directory: &Directory,
+    event: &EventRecord,
+    last: &HashMap<EventId, DeliveryRecord>,
+) -> EventView {
     let application = directory.applications.iter().find(|found| found.id == event.application);
     let key = application
         .map(|found| PublishableKey::new(store.environment(), found.uuid.clone()).to_string());
@@ -312,6 +348,7 @@ pub(crate) fn event_view(store: &Store, directory: &Directory, event: &EventReco
         external_transaction_id: external_transaction_id(&event.body),
         publishable_key: key.unwrap_or_default(),
         attempts: event.attempts,
+        last: last.get(&event.id).map(DeliveryRecord::told),
         next_attempt_at: queued.then(|| event.next_attempt_at.to_string()),
         created_at: event.created_at.to_string(),
         webhook_url: event.webhook_url.clone(),

@@ -27,12 +27,15 @@ use crate::{output, webhook_secret};
 #[derive(clap::Args)]
 #[command(after_help = "Examples (with SVC_WEBHOOK_SECRET set as the handler has it):
   svc check http://127.0.0.1:3000/api/svc/webhook \\
-    --status-url http://127.0.0.1:3000/api/svc/order/{externalTransactionId}/status \\
+    --status-url \\
+    http://127.0.0.1:3000/api/svc/order/{externalTransactionId}/status \\
     --create-url http://127.0.0.1:3000/api/svc/create-order
-  svc check http://127.0.0.1:3000/api/svc/webhook --junit report.xml   the answers alone
+  # the answers alone
+  svc check http://127.0.0.1:3000/api/svc/webhook --junit report.xml
 
-Orders come from --create-url, or are given with --order (six that are pending). Each is told to be paid
-or cancelled without any money, so use a test system. Without --status-url only answers are graded.
+Orders come from --create-url, or are given with --order (six that are
+pending). Each is told to be paid or cancelled without any money, so use a
+test system. Without --status-url only answers are graded.
 
 Exit code: 0 all passed, 1 something failed, 2 the check could not run.")]
 pub(crate) struct Args {

@@ -21,10 +21,11 @@ use crate::settings::{ServiceArgs, Settings};
   svc doctor --config /etc/svc/svc.toml
   svc doctor --database sqlite:svc.db --json
 
-Takes the flags, variables and file of svc serve, and changes nothing. Works before the first start, while
-the service runs and after it has stopped.
+Takes the flags, variables and file of svc serve, and changes nothing. Works
+before the first start, while the service runs and after it has stopped.
 
-Exit code: 0 nothing is wrong (there may be warnings), 1 something is, 2 the settings cannot be read.")]
+Exit code: 0 nothing is wrong (there may be warnings), 1 something is, 2 the
+settings cannot be read.")]
 pub(crate) struct Args {
     #[command(flatten)]
     service: ServiceArgs,

@@ -40,8 +40,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 #[command(after_help = "Example (with the variables svc demo prints):
   svc listen --forward-to http://127.0.0.1:4000/api/svc/webhook
 
-The first time it begins with what happens from now on (--from-start: with the oldest event); after that, where
-it stopped. An event that is not answered with a 2xx is sent again until it is. Each is signed with
+The first time it begins with what happens from now on (--from-start: with
+the oldest event); after that, where it stopped. An event that is not
+answered with a 2xx is sent again until it is. Each is signed with
 SVC_WEBHOOK_SECRET and has the headers of a real delivery.")]
 pub(crate) struct Args {
     /// Address of the handler

@@ -6,7 +6,7 @@ use svc_service::store::{Directory, OrderFilter, OrderLine, Scope};
 
 use super::names;
 use crate::application::application_id;
-use crate::arguments::{Between, one_of};
+use crate::arguments::{Between, one_of, whole};
 use crate::output;
 use crate::settings::Shown;
 
@@ -17,13 +17,13 @@ const PAGE: usize = 1_000;
 #[command(after_help = "Examples:
   svc order list --status PEN
   svc order list --application pk_test_0b6f… --since 2h
-  svc order list --amount 15000 --since 2026-11-15T08:00:00Z --until 2026-11-15T09:00:00Z --json")]
+  svc order list --amount 15000 --since 2026-11-15T08:00:00Z --json")]
 pub(crate) struct List {
     /// In this state
     #[arg(long, value_parser = one_of(&Status::ALL, Status::code))]
     status: Option<Status>,
     /// Of this amount, in kwanza
-    #[arg(long, value_name = "KZ")]
+    #[arg(long, value_name = "KZ", value_parser = whole)]
     amount: Option<i64>,
     /// Of this application: its publishable key or applicationUUID
     #[arg(long, value_name = "KEY")]

@@ -240,7 +240,7 @@ async fn order_view(store: &Store, dossier: &Dossier) -> anyhow::Result<OrderVie
         settled_at: dossier.settled_at.map(|at| at.to_string()),
         cancel_requested_by: dossier.cancel_requested.map(CancelReason::as_str),
         attempts: dossier.attempts.iter().map(attempt_view).collect(),
-        webhooks: events.iter().map(|e| webhook::event_view(store, &directory, e)).collect(),
+        webhooks: webhook::event_views(store, &directory, &events).await?,
         exceptions: exceptions.iter().map(exception::view).collect(),
         history: audit.into_iter().map(history_view).collect(),
     })

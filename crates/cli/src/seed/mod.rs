@@ -37,8 +37,9 @@ const SERVICE_SHOWS_WITHIN: Duration = Duration::from_millis(1_500);
   svc seed --database sqlite:demo.db
   svc seed --database sqlite:svc-demo/svc.db --orders 1000 --seed-number 7
 
-Only for a sandbox, and while no service runs on it. The same number tells the same stories; ids and
-reference numbers are drawn anew. Nobody outside is called.")]
+Only for a sandbox, and while no service runs on it. The same number tells
+the same stories; ids and reference numbers are drawn anew. Nobody outside is
+called.")]
 pub(crate) struct Args {
     #[command(flatten)]
     data: DataArgs,

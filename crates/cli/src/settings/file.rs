@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow};
 use ipnet::IpNet;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
+use toml::Value;
 
 pub(super) fn read(path: Option<&Path>) -> anyhow::Result<File> {
     let Some(path) = path else { return Ok(File::default()) };
@@ -33,7 +34,7 @@ pub(super) struct File {
     pub public_url: Option<String>,
     pub tls_cert: Option<PathBuf>,
     pub tls_key: Option<PathBuf>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "trusted_proxies")]
     pub trusted_proxies: Vec<IpNet>,
     pub private_webhook_targets: Option<bool>,
     #[serde(default, deserialize_with = "webhook_dns")]
@@ -57,7 +58,7 @@ pub(super) struct File {
     pub express_label: Option<String>,
     pub wallet_label: Option<String>,
     /// Connectors of acquirers, in the order they are preferred.
-    #[serde(default, rename = "rail")]
+    #[serde(default, rename = "rail", deserialize_with = "rails")]
     pub rails: Vec<RailTable>,
 }
 
@@ -104,6 +105,27 @@ fn listen<'de, D: Deserializer<'de>>(given: D) -> Result<Option<SocketAddr>, D::
 fn webhook_dns<'de, D: Deserializer<'de>>(given: D) -> Result<Vec<SocketAddr>, D::Error> {
     let given = Vec::<String>::deserialize(given)?;
     given.iter().map(|text| address("webhook_dns", text)).collect()
+}
+
+fn trusted_proxies<'de, D: Deserializer<'de>>(given: D) -> Result<Vec<IpNet>, D::Error> {
+    let wrong = |given: &dyn std::fmt::Display| {
+        D::Error::custom(format_args!(
+            "trusted_proxies is a list of networks, like [\"10.0.0.0/8\"], not {given}"
+        ))
+    };
+    let Value::Array(given) = Value::deserialize(given)? else {
+        return Err(wrong(&"a single value"));
+    };
+    let network = |one: &Value| one.as_str().and_then(|text| text.parse().ok());
+    given.iter().map(|one| network(one).ok_or_else(|| wrong(one))).collect()
+}
+
+fn rails<'de, D: Deserializer<'de>>(given: D) -> Result<Vec<RailTable>, D::Error> {
+    let given = Value::deserialize(given)?;
+    if given.is_table() {
+        return Err(D::Error::custom("write [[rail]], with two brackets: there can be several"));
+    }
+    given.try_into().map_err(|fault: toml::de::Error| D::Error::custom(fault.message()))
 }
 
 fn address<E: Error>(key: &str, text: &str) -> Result<SocketAddr, E> {

@@ -68,7 +68,7 @@ fn walk_through_every_command(place: &Place) -> Merchant {
     let of = run(&["application", "list"])[1].clone();
     assert_eq!((&of["partner"], &of["clientId"]), (&"Loja Kianda".into(), &id.into()));
     for name in [key, text(&second, "applicationUUID")] {
-        let fresh = run(&["application", "rotate-webhook-secret", name, "--switch-after", "0s"]);
+        let fresh = run(&["application", "rotate-webhook-secret", name]);
         assert_eq!(fresh["publishableKey"], key);
         assert_ne!(fresh["webhookSecret"], second["webhookSecret"]);
     }

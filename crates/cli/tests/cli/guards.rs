@@ -203,6 +203,15 @@ fn settings_that_mean_nothing_are_refused_and_no_secret_is_told() {
     let ran = run(&mut serve(&["--config", &file]));
     ran.refused("line 2");
     assert!(!ran.stderr.contains("s3cr3t"), "{ran:?}");
+    for (settings, told) in [
+        ("trusted_proxies = \"10.0.0.0/8\"", "trusted_proxies is a list of networks"),
+        ("trusted_proxies = [\"10.0.0.0/33\"]", "not \"10.0.0.0/33\""),
+        ("[rail]\nname = \"acquirer\"", "with two brackets"),
+        ("express_label = \" \"", "express_label is empty: leave it out for Multicaixa Express"),
+    ] {
+        std::fs::write(&file, settings).unwrap();
+        run(&mut serve(&["--config", &file])).refused(told);
+    }
     let blank = place.svc(&["exception", "resolve", "1", "--accept", "--reason", " "]);
     assert!(blank.code == Some(2) && blank.stderr.contains("must not be empty"), "{blank:?}");
 }

@@ -69,10 +69,10 @@ fn without_a_rail_that_answers_it_says_what_to_do(place: &Place) {
     place.partner();
     let configured = Configured::new(place, "http://127.0.0.1:1");
     let ask = |rail, day| configured.reconcile(place, &[rail, day]);
-    ask("nobody", "2026-01-15").refused("there is no rail nobody");
-    ask("simulator", "2026-01-15").refused("has no statements");
-    ask("acquirer", "2026-01-15").refused("the connector did not answer");
-    ask("acquirer", "2999-01-15").refused("has not begun in Luanda");
+    ask("nobody", "2026-01-15").could_not_look("there is no rail nobody");
+    ask("simulator", "2026-01-15").could_not_look("has no statements");
+    ask("acquirer", "2026-01-15").could_not_look("the connector did not answer");
+    ask("acquirer", "2999-01-15").could_not_look("has not begun in Luanda");
     let doctor = place.svc(&["doctor", "--config", &configured.0]);
     assert!(doctor.stdout.contains("acquirer: the connector did not answer"), "{doctor:?}");
     let connector = Receiver::start(|_| (200, json!({ "methods": [] }).to_string()));

@@ -128,6 +128,7 @@ fn events_are_listed_newest_first(place: &Place) {
         "externalTransactionId": "order-1",
         "publishableKey": stage.credentials["publishableKey"],
         "attempts": 1,
+        "last": "HTTP 200",
         "createdAt": created_at,
         "webhookUrl": stage.receiver.url(),
     });
@@ -314,8 +315,14 @@ fn a_replay_by_state_takes_all_of_that_state(place: &Place) {
     let mut wanted: Vec<_> =
         ["a", "b", "c"].iter().map(|id| text(&stage.delivered(id), "id")).collect();
     let waiting = text(&stage.paid("d", DOWN, "queued"), "id");
-    assert_eq!(replayed(place, &["--state", "exhausted"]), json!({ "replayed": 0 }));
-    assert_eq!(replayed(place, &["--state", "delivered"]), json!({ "replayed": 3 }));
+    assert_eq!(
+        replayed(place, &["--all-merchants", "--state", "exhausted"]),
+        json!({ "replayed": 0 })
+    );
+    assert_eq!(
+        replayed(place, &["--all-merchants", "--state", "delivered"]),
+        json!({ "replayed": 3 })
+    );
     wanted = [wanted.clone(), wanted].concat();
     wanted.sort_unstable();
     until("each of the three came twice", PATIENCE, || {
@@ -331,7 +338,13 @@ fn a_replay_by_state_takes_all_of_that_state(place: &Place) {
 fn a_replay_of_everything_is_refused(place: &Place) {
     let stage = Stage::set(place);
     let event = stage.delivered("order-1");
-    place.svc(&["webhook", "replay"]).refused("say which events");
+    for (which, told) in [
+        (&[][..], "say whose events"),
+        (&["--since", "2h"], "say whose events"),
+        (&["--all-merchants"], "say which events"),
+    ] {
+        place.svc(&[&["webhook", "replay"], which].concat()).refused(told);
+    }
     let still = listed(place, &[]);
     assert_eq!(still, [event], "nothing was queued");
 }
@@ -349,7 +362,8 @@ fn a_superseded_event_is_not_replayed_and_says_why(place: &Place) {
 
     let refused = place.svc(&["webhook", "replay", &text(&pending, "id")]);
     refused.refused("a newer event of the same order has taken its place");
-    assert_eq!(replayed(place, &["--state", "superseded"]), json!({ "replayed": 0 }));
+    let all = ["webhook", "replay", "--all-merchants", "--state", "superseded"];
+    place.svc(&all).refused("a superseded event is never sent again");
     assert_eq!(replayed(place, &["--order", &reference]), json!({ "replayed": 1 }));
     let statuses = || -> Vec<_> {
         let received = stage.receiver.received();

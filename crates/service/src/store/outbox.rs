@@ -1,5 +1,6 @@
 //! The outbox: events on their way to merchants, claimed by one dispatcher at a time.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -300,6 +301,29 @@ impl Store {
         let sql = "select attempt, at_ms, http_status, latency_ms, error, answer_start
                    from delivery_attempts where event_id = ?1 order by attempt";
         self.select(Statement::new(sql, values![event.as_str()]), delivery).await
+    }
+
+    /// What came last of each of these events that was tried.
+    pub async fn last_deliveries(
+        &self,
+        events: &[EventId],
+    ) -> Result<HashMap<EventId, DeliveryRecord>> {
+        let places: Vec<_> = (1..=events.len()).map(|place| format!("?{place}")).collect();
+        let sql = format!(
+            "select attempt, at_ms, http_status, latency_ms, error, answer_start, event_id
+             from delivery_attempts of where event_id in ({}) and attempt = (
+                 select max(attempt) from delivery_attempts other where other.event_id = of.event_id)",
+            places.join(", ")
+        );
+        if events.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let ids = events.iter().map(|event| event.as_str().into()).collect();
+        let read = |cells: &mut Cells| {
+            let delivery = delivery(cells)?;
+            Ok((EventId::restore(cells.text()?), delivery))
+        };
+        Ok(self.select(Statement::new(sql, ids), read).await?.into_iter().collect())
     }
 
     /// Queues events anew that have ended, and makes waiting ones due; how many. The latest event

@@ -199,7 +199,7 @@ async fn nothing_expires_by_a_clock_that_is_wrong_from_the_start(database: TestD
         let known = || app.directory.known().partner(&client).is_some();
         patiently(async {
             while !known() {
-                tokio::task::yield_now().await
+                tokio::task::yield_now().await;
             }
         })
         .await;

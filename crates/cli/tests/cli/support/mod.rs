@@ -129,7 +129,16 @@ impl Ran {
 
     /// Exit code 1 and a sentence on stderr that holds `part`.
     pub(crate) fn refused(&self, part: &str) {
-        assert_eq!(self.code, Some(1), "{self:?}");
+        self.ended_with(1, part);
+    }
+
+    /// Of commands whose 1 says that they looked.
+    pub(crate) fn could_not_look(&self, part: &str) {
+        self.ended_with(2, part);
+    }
+
+    fn ended_with(&self, code: i32, part: &str) {
+        assert_eq!(self.code, Some(code), "{self:?}");
         assert_eq!(self.stdout, "", "{self:?}");
         // Log lines may stand before it, and what a parser says may have several lines.
         let lines = self.stderr.lines().skip_while(|line| !line.starts_with("error: "));
