@@ -140,7 +140,8 @@ fn events_are_listed_newest_first(place: &Place) {
     let lines: Vec<_> = table.stdout.lines().collect();
     let head: Vec<_> =
         lines[0].split("  ").map(str::trim).filter(|word| !word.is_empty()).collect();
-    let columns = ["EVENT", "STATE", "STATUS", "ORDER", "MERCHANT'S ID", "TRIES", "DUE", "TO"];
+    let columns =
+        ["EVENT", "STATE", "STATUS", "ORDER", "MERCHANT'S ID", "TRIES", "LAST", "DUE", "TO"];
     assert_eq!(head, columns);
     assert_eq!(lines.len(), 3, "{table:?}");
     for (line, event) in lines[1..].iter().zip([&second, &first]) {
