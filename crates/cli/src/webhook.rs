@@ -154,6 +154,9 @@ async fn list(args: List) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Of what came of an attempt, in a table; `svc webhook show` has all of it.
+const LAST_CHARS: usize = 40;
+
 pub(crate) fn print_events(views: &[EventView]) {
     let rows: Vec<_> = views
         .iter()
@@ -165,7 +168,7 @@ pub(crate) fn print_events(views: &[EventView]) {
                 v.reference_number.clone(),
                 v.external_transaction_id.clone(),
                 v.attempts.to_string(),
-                v.last.clone().unwrap_or_default(),
+                v.last.as_deref().unwrap_or_default().chars().take(LAST_CHARS).collect(),
                 v.next_attempt_at.clone().unwrap_or_default(),
                 v.webhook_url.clone(),
             ]
