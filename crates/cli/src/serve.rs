@@ -38,7 +38,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         // Before anything is opened: a refused start must leave nothing behind.
         config.check(environment)?;
     }
-    let _lock = database.lock_for_service()?;
+    // A start that is refused because nothing is there leaves nothing there.
+    let may_begin = config.create_database || !database.is_missing();
+    let _lock = may_begin.then(|| database.lock_for_service()).transpose()?;
     let app = App::open(config, &database).await?;
     let server = Server::bind(app.clone()).await?;
     let stop = StopSignals::listen()?;

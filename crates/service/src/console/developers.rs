@@ -12,7 +12,7 @@ use super::frame::{Frame, Refusal, Section, done, respond};
 use super::links::{Link, PAGE_READ, cut};
 use crate::app::App;
 use crate::credentials::{self, Takeover};
-use crate::domain::{ApplicationUuid, Permission, PublishableKey};
+use crate::domain::{ApplicationUuid, Permission, PublishableKey, WebhookHosts};
 use crate::store::{Application, LoggedRequest, Partner};
 
 const OVERLAP_HOURS_MAX: i64 = 30 * 24;
@@ -42,6 +42,8 @@ struct ApplicationView {
     uuid: String,
     key: String,
     previous_until: String,
+    /// Empty where webhooks may go to any public host.
+    webhook_hosts: String,
     has_order: bool,
     has_visit: bool,
     has_delivery: bool,
@@ -110,6 +112,10 @@ async fn partner_view(
             uuid: one.uuid.as_str().to_owned(),
             key: key.to_string(),
             previous_until: until(one.previous_webhook_secret.as_ref().map(|old| old.until)),
+            webhook_hosts: one
+                .webhook_hosts
+                .as_ref()
+                .map_or(String::new(), WebhookHosts::to_string),
             has_order,
             has_visit,
             has_delivery,

@@ -231,6 +231,7 @@ texts! {
     publishable_key: "Chave publicável", "Publishable key", "Clé publiable";
     last_used: "Último uso", "Last used", "Dernier usage";
     never: "nunca", "never", "jamais";
+    webhook_hosts: "Webhooks só para", "Webhooks only to", "Webhooks seulement vers";
     previous_until: "O anterior vale até", "The previous one is valid until", "Le précédent vaut jusqu’au";
     rotate_client: "Trocar o SVC_CLIENT_SECRET", "Rotate SVC_CLIENT_SECRET", "Renouveler SVC_CLIENT_SECRET";
     rotate_webhook: "Trocar o segredo dos webhooks", "Rotate the webhook secret", "Renouveler le secret des webhooks";

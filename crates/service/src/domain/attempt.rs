@@ -3,7 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::words::words;
-use super::{ApplicationId, BankReference, Event, PaymentMethod, ReferenceNumber, after};
+use super::{
+    ApplicationId, BankReference, Event, PaymentMethod, Reason, ReferenceNumber, Word, after,
+};
 
 /// The payer has this long to answer a push. The ring of the waiting page has a mark for each second.
 pub const PUSH_WINDOW: SignedDuration = SignedDuration::from_secs(90);
@@ -72,67 +74,6 @@ impl AttemptState {
     /// Nothing more is expected of it.
     pub fn is_over(self) -> bool {
         !self.may_be_paid() && self != Self::Held
-    }
-}
-
-/// Why a rail said no.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
-    PayerRefused,
-    InsufficientFunds,
-    Limit,
-    IssuerRefused,
-    Timeout,
-    InvalidPhone,
-    NotEnrolled,
-    RailDown,
-    Config,
-    /// The rail's own word for something we have none for.
-    Other(String),
-}
-
-impl Reason {
-    const OTHER: &'static str = "other:";
-    /// Of a rail's own word.
-    const OTHER_CHARS_MAX: usize = 64;
-
-    /// The rail's trouble rather than the payer's.
-    pub fn is_outage(&self) -> bool {
-        matches!(self, Self::RailDown | Self::Config)
-    }
-
-    pub fn to_text(&self) -> String {
-        match self {
-            Self::PayerRefused => "payer_refused".into(),
-            Self::InsufficientFunds => "insufficient_funds".into(),
-            Self::Limit => "limit".into(),
-            Self::IssuerRefused => "issuer_refused".into(),
-            Self::Timeout => "timeout".into(),
-            Self::InvalidPhone => "invalid_phone".into(),
-            Self::NotEnrolled => "not_enrolled".into(),
-            Self::RailDown => "rail_down".into(),
-            Self::Config => "config".into(),
-            Self::Other(raw) => format!("{}{raw}", Self::OTHER),
-        }
-    }
-
-    pub fn from_text(text: &str) -> Self {
-        match text {
-            "payer_refused" => Self::PayerRefused,
-            "insufficient_funds" => Self::InsufficientFunds,
-            "limit" => Self::Limit,
-            "issuer_refused" => Self::IssuerRefused,
-            "timeout" => Self::Timeout,
-            "invalid_phone" => Self::InvalidPhone,
-            "not_enrolled" => Self::NotEnrolled,
-            "rail_down" => Self::RailDown,
-            "config" => Self::Config,
-            other => {
-                let raw = other.strip_prefix(Self::OTHER).unwrap_or(other);
-                let plain = raw.chars().filter(|c| !c.is_control());
-                Self::Other(plain.take(Self::OTHER_CHARS_MAX).collect())
-            }
-        }
     }
 }
 
@@ -243,7 +184,7 @@ impl Step {
 pub struct Forecast {
     pub at: Timestamp,
     pub rail_payment_id: String,
-    pub word: super::Word,
+    pub word: Word,
 }
 
 /// Pauses before the outcome of an unknown attempt is asked for: at 10, 30 and 60 seconds, then

@@ -17,15 +17,18 @@ mod notice;
 mod order;
 mod person;
 mod phone;
+mod rail_word;
 mod retry;
+mod status;
+mod terms;
 mod text;
 mod webhook_hosts;
 mod words;
 
 pub use additional_info::{AdditionalInfo, AdditionalInfoError, UrlFault};
 pub use attempt::{
-    AttemptId, AttemptState, Forecast, Instrument, OrderLives, PUSH_WINDOW, PaymentAttempt, Reason,
-    Step, WalletCode,
+    AttemptId, AttemptState, Forecast, Instrument, OrderLives, PUSH_WINDOW, PaymentAttempt, Step,
+    WalletCode,
 };
 pub use bank_reference::{BankReference, NotABankReference};
 pub use chaos::{Chaos, Disturbance};
@@ -41,14 +44,17 @@ pub use luanda::{luanda, luanda_midnight};
 pub use method::PaymentMethod;
 pub use moment::{Steady, after, before};
 pub use money::{Centimos, Kwanza, MoneyIssue, Quantity};
-pub use notice::{About, Effect, ExceptionKind, Notice, Word, weigh};
+pub use notice::{About, Effect, ExceptionKind, Notice, weigh};
 pub use order::{
     Actor, Author, CancelReason, Change, NewOrder, OnlyIf, Order, Pending, Proof, Refusal, Stamp,
-    Standing, Status, Terms,
+    Standing,
 };
 pub use person::{Login, NotALogin, Permission, Role, may};
 pub use phone::{NotAPhone, PhoneNumber};
+pub use rail_word::{Reason, Word};
 pub use retry::{DELIVERIES_MIN, Failure, RETRY_HORIZON, Retry, next_retry};
+pub use status::Status;
+pub use terms::Terms;
 pub use text::{Label, PayerId, TextIssue};
 pub use webhook_hosts::{NotHosts, WebhookHosts};
 pub(crate) use words::words;

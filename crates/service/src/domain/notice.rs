@@ -3,7 +3,7 @@
 use super::words::words;
 use super::{
     AttemptId, AttemptState, BankReference, Centimos, Change, Dossier, Instrument, PaymentAttempt,
-    Proof, Reason, ReferenceNumber, Refusal, Stamp, Status, Step,
+    Proof, Reason, ReferenceNumber, Refusal, Stamp, Status, Step, Word,
 };
 
 /// A rail's word, already authenticated.
@@ -55,55 +55,6 @@ impl std::fmt::Display for About {
             Self::Attempt(id) => write!(f, "attempt {}", id.as_str()),
             Self::Reference(r) => write!(f, "entity {} reference {}", r.entity(), r.number()),
             Self::Order(reference) => write!(f, "order {}", reference.as_str()),
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Word {
-    Paid(Centimos),
-    Refused(Reason),
-    /// Something happened, and the rail does not know yet what.
-    Unconfirmed,
-    /// Money that was paid was taken back.
-    Reversed(Centimos),
-}
-
-impl Word {
-    pub const REVERSAL: &'static str = "reversal";
-
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Paid(_) => "payment",
-            Self::Refused(_) => "refusal",
-            Self::Unconfirmed => "unconfirmed",
-            Self::Reversed(_) => Self::REVERSAL,
-        }
-    }
-
-    pub fn is_payment(&self) -> bool {
-        matches!(self, Self::Paid(_))
-    }
-
-    /// By its kind; nothing if there is no such kind, or no amount where one is needed.
-    pub fn read(
-        kind: &str,
-        amount: impl FnOnce() -> Option<Centimos>,
-        reason: Option<&str>,
-    ) -> Option<Self> {
-        match kind {
-            "payment" => Some(Self::Paid(amount()?)),
-            "refusal" => Some(Self::Refused(Reason::from_text(reason.unwrap_or("other")))),
-            "unconfirmed" => Some(Self::Unconfirmed),
-            Self::REVERSAL => Some(Self::Reversed(amount()?)),
-            _ => None,
-        }
-    }
-
-    pub fn amount(&self) -> Centimos {
-        match self {
-            Self::Paid(amount) | Self::Reversed(amount) => *amount,
-            Self::Refused(_) | Self::Unconfirmed => Centimos::new(0),
         }
     }
 }

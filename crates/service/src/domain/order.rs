@@ -4,59 +4,9 @@ use jiff::Timestamp;
 
 use super::words::words;
 use super::{
-    AdditionalInfo, ApplicationId, AttemptId, AttemptState, Centimos, Event, EventId,
-    ExternalTransactionId, Kwanza, Label, PayerId, Quantity, ReferenceNumber, event::Subject,
+    ApplicationId, AttemptId, AttemptState, Centimos, Event, EventId, ExternalTransactionId,
+    Kwanza, ReferenceNumber, Status, Terms, event::Subject,
 };
-
-/// The three states of spec 3. `Confirmed` and `Cancelled` are final.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Status {
-    Pending,
-    Confirmed,
-    Cancelled,
-}
-
-impl Status {
-    pub const ALL: [Self; 3] = [Self::Pending, Self::Confirmed, Self::Cancelled];
-
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Pending => "PEN",
-            Self::Confirmed => "CON",
-            Self::Cancelled => "CAN",
-        }
-    }
-
-    pub fn from_code(code: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.code() == code)
-    }
-}
-
-/// What the merchant asked for: the part that must be equal when the same id comes again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Terms {
-    pub payer_id: PayerId,
-    pub name: Label,
-    pub amount: Kwanza,
-    pub quantity: Quantity,
-    pub additional_info: AdditionalInfo,
-}
-
-impl Terms {
-    /// The contract's names of the fields in which a request differs from what is stored.
-    pub fn differences(&self, stored: &Self) -> Vec<&'static str> {
-        [
-            ("clientId", self.payer_id == stored.payer_id),
-            ("name", self.name == stored.name),
-            ("amount", self.amount == stored.amount),
-            ("quantity", self.quantity == stored.quantity),
-            ("additionalInfo", self.additional_info.is_stored_as(&stored.additional_info)),
-        ]
-        .into_iter()
-        .filter_map(|(field, same)| (!same).then_some(field))
-        .collect()
-    }
-}
 
 /// An order that is about to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -328,7 +278,7 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::UrlRules;
+    use crate::domain::{AdditionalInfo, Label, PayerId, Quantity, UrlRules};
     use proptest::prelude::*;
 
     fn at(ms: i64) -> Timestamp {

@@ -100,6 +100,16 @@ pub(crate) struct ErrorDetail {
     issue: &'static str,
 }
 
+/// Several lines of it are one list.
+fn accept_language(headers: &HeaderMap) -> Option<HeaderValue> {
+    let mut lines = headers.get_all(header::ACCEPT_LANGUAGE).iter();
+    let first = lines.next()?.clone();
+    let joined = |list: HeaderValue, line: &HeaderValue| {
+        HeaderValue::from_bytes(&[list.as_bytes(), b",", line.as_bytes()].concat())
+    };
+    lines.try_fold(first, joined).ok()
+}
+
 pub(crate) async fn answer(
     app: App,
     router: Router,
@@ -109,7 +119,7 @@ pub(crate) async fn answer(
     let watch = app.clock.stopwatch();
     let request_id = request_id(app.random.bytes());
     let route = route_of(request.uri().path());
-    let wanted = request.headers().get(header::ACCEPT_LANGUAGE).cloned();
+    let wanted = accept_language(request.headers());
     let from = client_address(&app, peer, request.headers());
     name_host(&mut request);
     let trace = if route < PARTNER_ROUTES { app.request_log.trace() } else { None };

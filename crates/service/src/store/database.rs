@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::fs::{File, TryLockError};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 
+use super::files::{beside, not_opened, private_file, where_it_leads};
 use super::{Result, StoreError, sqlite};
 use crate::domain::Environment;
 
@@ -57,8 +57,7 @@ impl Database {
     pub fn lock_for_service(&self) -> Result<ServiceLock> {
         let Self::Sqlite(path) = self else { return Ok(ServiceLock(Vec::new())) };
         let path = where_it_leads(path);
-        let mut name = path.as_os_str().to_owned();
-        name.push(".lock");
+        let name = beside(&path, ".lock");
         let lock = |name: &Path, file: std::io::Result<File>| {
             let file = file.map_err(|fault| not_opened("lock", name, &fault))?;
             match file.try_lock() {
@@ -70,7 +69,7 @@ impl Database {
                 Err(TryLockError::Error(fault)) => Err(not_opened("lock", name, &fault)),
             }
         };
-        let mut held = vec![lock(Path::new(&name), private_file(Path::new(&name)))?];
+        let mut held = vec![lock(&name, private_file(&name))?];
         // The file itself too, which may have a second name, unless it is still to be made. On Linux SQLite's own
         // locks are of another kind; they would end with the first of our files that is closed, so this one stays
         // open as long as the service.
@@ -120,47 +119,4 @@ impl fmt::Display for Database {
             Self::Postgres(_) => f.write_str("PostgreSQL"),
         }
     }
-}
-
-/// A file of the database or beside it.
-pub(super) fn not_opened(what: &str, path: &Path, fault: &std::io::Error) -> StoreError {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new(".")).display();
-    StoreError::Refused(match fault.kind() {
-        ErrorKind::NotFound => format!("the folder {folder} does not exist: mkdir -p {folder}"),
-        ErrorKind::PermissionDenied => format!(
-            "this user may not write {}: run this as the service's user, or give that user {folder}",
-            path.display()
-        ),
-        _ => {
-            format!(
-                "cannot {what} {}: {fault}; it is to be on a disk that can be written",
-                path.display()
-            )
-        }
-    })
-}
-
-/// Under one name, whatever link leads to it, also where that leads to nothing yet.
-pub(super) fn where_it_leads(path: &Path) -> PathBuf {
-    const LINKS_MAX: usize = 16;
-    let mut path = path.to_owned();
-    for _ in 0..LINKS_MAX {
-        let Ok(target) = std::fs::read_link(&path) else { break };
-        path = path.parent().unwrap_or(Path::new("")).join(target);
-    }
-    path.canonicalize().unwrap_or(path)
-}
-
-/// Nobody else on the machine may read it, nor hold its lock. Through no link: root restores in a folder of the
-/// service's, where that could lay one to anywhere.
-pub(super) fn private_file(path: &Path) -> std::io::Result<File> {
-    let mut options = File::options();
-    options.create(true).write(true).truncate(false);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
-    }
-    options.open(path)
 }

@@ -9,6 +9,7 @@ mod directory;
 mod due;
 mod exceptions;
 mod figures;
+mod files;
 mod finding;
 mod inspect;
 mod looking;
@@ -62,7 +63,6 @@ pub use rekeying::{SealedIn, SealedRow};
 pub use request_log::LoggedRequest;
 pub use visits::CheckoutVisit;
 
-use database::{private_file, where_it_leads};
 use paying::read_attempt_id;
 use portable::{Cells, Statement, values};
 use records::{ORDER_COLUMNS, order, read_reference};

@@ -179,17 +179,19 @@ async fn every_missing_field_is_named_at_once(database: TestDatabase) {
 async fn messages_follow_the_reader_and_error_values_do_not(database: TestDatabase) {
     let service = TestService::start(database).await;
     let mut texts = std::collections::HashSet::new();
-    for (wanted, spoken) in [("", "pt"), ("pt-AO", "pt"), ("en", "en"), ("fr;q=0.9,de", "fr")] {
-        let answer = service
-            .call(
-                Method::POST,
-                "/svcpartner/createPaymentOrder",
-                &[("accept-language", wanted)],
-                "",
-            )
-            .await;
+    let cases: [(&[&str], &str); 5] = [
+        (&[""], "pt"),
+        (&["pt-AO"], "pt"),
+        (&["en"], "en"),
+        (&["fr;q=0.9,de"], "fr"),
+        (&["de", "en;q=0.5"], "en"),
+    ];
+    for (wanted, spoken) in cases {
+        let headers: Vec<_> = wanted.iter().map(|line| ("accept-language", *line)).collect();
+        let answer =
+            service.call(Method::POST, "/svcpartner/createPaymentOrder", &headers, "").await;
         assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
-        assert_eq!(answer.header("content-language"), Some(spoken), "{wanted}");
+        assert_eq!(answer.header("content-language"), Some(spoken), "{wanted:?}");
         let body = answer.json();
         assert_eq!(body["error"], "invalid_token");
         assert_eq!(body["code"], 401);

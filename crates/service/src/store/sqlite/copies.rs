@@ -1,6 +1,5 @@
 //! Copies of the embedded database, and the way back from one.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use super::{
     connect, create_private_file, empty_log, error, inspect, refuse_strangers, schema_latest,
 };
 use crate::domain::Environment;
+use crate::store::files::{beside, folder_of};
 use crate::store::{Result, StoreError};
 
 /// Copies the database page by page while it is in use, then checks the copy.
@@ -238,16 +238,6 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
         .map_err(|fault| refused("move", to, &fault))
 }
 
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 fn refused(what: &str, path: &Path, fault: &io::Error) -> StoreError {
     StoreError::Refused(format!("cannot {what} {}: {fault}", path.display()))
-}
-
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    name.into()
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::copies::beside;
 use super::statements::{Db, row, rows};
 use super::{check_pages, connect, error, refuse_strangers, schema_latest};
+use crate::store::files::beside;
 use crate::store::inspect::{Inspection, SCHEMA, Schema};
 use crate::store::rekeying::ALL_SERVED_WITH;
 use crate::store::{Result, StoreError};

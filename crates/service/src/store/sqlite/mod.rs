@@ -22,9 +22,9 @@ use rusqlite::config::DbConfig;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::database::not_opened;
+use super::files::{not_opened, private_file, where_it_leads};
 use super::inspect::{latest_of, may_step, not_migrated};
-use super::{Options, Result, StoreError, private_file, where_it_leads};
+use super::{Options, Result, StoreError};
 pub(super) use copies::{backup_sqlite, restore_sqlite};
 pub(super) use inspect::inspect_sqlite;
 use order_ids::{OrderIds, WAITING_MAX};

@@ -2,6 +2,7 @@
 
 use hyper::StatusCode;
 use svc_service::credentials::Issued;
+use svc_service::domain::{ApplicationUuid, Author, WebhookHosts};
 
 use super::world::{World, between};
 use crate::support::*;
@@ -9,6 +10,7 @@ use crate::support::*;
 on_both_engines! {
     a_new_client_secret_is_shown_once_and_the_old_one_lasts_as_long_as_was_said,
     a_new_webhook_secret_is_shown_once,
+    a_list_of_hosts_is_shown_where_there_is_one,
     a_key_shows_when_it_was_last_used,
 }
 
@@ -102,6 +104,21 @@ async fn a_new_webhook_secret_is_shown_once(database: TestDatabase) {
     assert_eq!(world.service.number(rows).await, 1);
     let unknown = "/console/applications/not-a-uuid/rotate";
     assert_eq!(world.post(&ana, unknown, "overlap=1").await.status, StatusCode::NOT_FOUND);
+}
+
+async fn a_list_of_hosts_is_shown_where_there_is_one(database: TestDatabase) {
+    let world = World::start(database).await;
+    let ana = world.owner().await;
+    let page = world.get(&ana, "/console/developers").await.text;
+    assert!(!page.contains("Webhooks only to") && !page.contains("loja.ao api.loja.ao"), "{page}");
+    let uuid = ApplicationUuid::parse(world.service.application().to_owned()).unwrap();
+    let hosts = WebhookHosts::parse(&["loja.ao", "api.loja.ao"]).unwrap();
+    let (store, by) = (&world.app().store, Author::command_line(None));
+    let now = world.app().clock.now();
+    store.set_webhook_hosts(&uuid, Some(&hosts), now, &by).await.unwrap();
+    world.app().directory.refresh(store).await.unwrap();
+    let page = world.get(&ana, "/console/developers").await.text;
+    assert!(page.contains("<code>api.loja.ao loja.ao</code>"), "{page}");
 }
 
 async fn a_key_shows_when_it_was_last_used(database: TestDatabase) {
