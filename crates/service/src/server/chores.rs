@@ -137,12 +137,19 @@ async fn watch_the_clock(app: App) {
 
 /// What a clock that is wrong from the start would end, nothing brings back: the database server's is asked first.
 async fn until_the_clock_is_right(app: &App) {
+    let mut look = tokio::time::interval(CLOCK_PERIOD);
+    let mut was_told = false;
     loop {
+        look.tick().await;
         match app.store.server_time().await {
+            Ok(None) => return,
             Ok(Some(theirs)) => {
                 let off = app.clock.machine_now().duration_since(theirs);
                 if off.unsigned_abs() <= Clock::LEAP_MAX.unsigned_abs() {
                     return;
+                }
+                if std::mem::replace(&mut was_told, true) {
+                    continue;
                 }
                 let seconds = off.as_secs();
                 tracing::error!(
@@ -150,10 +157,8 @@ async fn until_the_clock_is_right(app: &App) {
                     "deadlines wait: this machine's clock is not the database server's. Set it, then restart the service"
                 );
             }
-            Ok(None) => return,
             Err(fault) => tracing::warn!(%fault, "deadlines wait: the database is not available"),
         }
-        tokio::time::sleep(CLOCK_PERIOD).await;
     }
 }
 
