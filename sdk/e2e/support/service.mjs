@@ -60,7 +60,9 @@ export async function startService({ seed } = {}) {
 
 /** What browsers refused on our own pages; that foreign ones may not frame them is for the attacks to see. */
 function refusedBy(log) {
-  const lines = log.split("\n").filter((line) => line.includes("a browser refused something"));
+  // The last piece is a line that has not ended.
+  const whole = log.split("\n").slice(0, -1);
+  const lines = whole.filter((line) => line.includes("a browser refused something"));
   const directives = lines.map((line) => JSON.parse(line).directive);
   return directives.filter((directive) => directive !== "frame-ancestors");
 }
