@@ -5,6 +5,8 @@ use axum::routing::{get, post};
 use axum::{Form, Json, Router};
 use serde::{Deserialize, Serialize};
 
+use crate::process::until_asked_to_end;
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "decoding is what is measured")]
@@ -66,8 +68,7 @@ pub(crate) async fn serve() -> anyhow::Result<()> {
         .route("/token", post(token));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     println!("{}", serde_json::json!({ "baseUrl": format!("http://{}", listener.local_addr()?) }));
-    axum::serve(listener, routes).await?;
-    Ok(())
+    until_asked_to_end(axum::serve(listener, routes)).await
 }
 
 async fn create(Json(request): Json<CreateRequest>) -> Json<Envelope> {

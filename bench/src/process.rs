@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
+use tokio::signal::unix::{self, SignalKind};
 
 use crate::Engine;
 use crate::target::{Target, basic};
@@ -220,6 +221,17 @@ impl Server {
 
     pub(crate) fn pid(&self) -> anyhow::Result<u32> {
         self.child.id().context("the server has ended")
+    }
+}
+
+/// A process that is killed tells nothing of itself, as one that counts how often it runs through what (dev/release).
+pub(crate) async fn until_asked_to_end(
+    serving: impl IntoFuture<Output = std::io::Result<()>>,
+) -> anyhow::Result<()> {
+    let mut asked = unix::signal(SignalKind::terminate())?;
+    tokio::select! {
+        served = serving.into_future() => Ok(served?),
+        _ = asked.recv() => Ok(()),
     }
 }
 

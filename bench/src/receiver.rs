@@ -17,6 +17,8 @@ use serde::{Deserialize, Serialize};
 use svc_service::app::Clock;
 use tokio::net::TcpListener;
 
+use crate::process::until_asked_to_end;
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[arg(long)]
@@ -55,8 +57,7 @@ pub(crate) async fn serve(args: &Args) -> anyhow::Result<()> {
         .with_state(kept);
     println!("{}", serde_json::json!({ "baseUrl": format!("http://{}", listener.local_addr()?) }));
     tokio::spawn(hang_up(rude));
-    axum::serve(listener, routes).await?;
-    Ok(())
+    until_asked_to_end(axum::serve(listener, routes)).await
 }
 
 /// Every connection is reset as soon as it is there.

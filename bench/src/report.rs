@@ -118,8 +118,15 @@ fn ratios(sides: &[Side], name: &str) -> Spread {
 
 /// `basis` says what one figure stands for.
 pub(crate) fn heading(title: &str, basis: &str) -> String {
-    format!("## {title}\n\n{basis} Machine: {}. Commit: {}.\n\n", machine(), commit())
+    let (machine, commit) = (machine(), commit());
+    format!("## {title}\n\n{basis} Machine: {machine}. Commit: {commit}. Built by {BUILT_BY}.\n\n")
 }
+
+/// What is given out is compiled with more care, and so are the baselines with it.
+const BUILT_BY: &str = match option_env!("SVC_BUILT_BY") {
+    Some(script) => script,
+    None => "cargo build --release",
+};
 
 fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();

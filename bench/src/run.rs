@@ -55,7 +55,7 @@ pub(crate) async fn run(scenario: Scenario, args: &Args) -> anyhow::Result<()> {
         eprintln!("round {} of {}", round + 1, args.rounds);
         let bare = Server::bare().await?;
         sides.push(measure("bare", scenario, &bare, args, round).await?);
-        drop(bare);
+        bare.stop().await?;
         sides.push(service("svc", scenario, args, round, &[]).await?);
         if args.one_by_one {
             let alone = ["--commit-batch-max", "1"];
@@ -84,7 +84,9 @@ async fn service(
     if scenario == Scenario::Query {
         fill(&server.target, 0..STORED).await?;
     }
-    measure(name, scenario, &server, args, round).await
+    let side = measure(name, scenario, &server, args, round).await?;
+    server.stop().await?;
+    Ok(side)
 }
 
 /// Stores the orders of these numbers, of seed 0.

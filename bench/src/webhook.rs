@@ -125,6 +125,7 @@ impl Bench<'_> {
         let url = format!("http://{}/hook", receiver.target.address);
         let events = self.args.events.to_string();
         let posted: Value = own(&["post", "--url", &url, "--events", &events]).await?;
+        receiver.stop().await?;
         posted["perS"].as_f64().context("a rate")
     }
 
@@ -243,6 +244,7 @@ async fn work_on(
     }
     let worked = own(&all).await?;
     let figures = serde_json::from_str(&call("GET", address, "/figures").await?)?;
+    receiver.stop().await?;
     Ok((worked, figures))
 }
 

@@ -135,6 +135,11 @@ fn what_is_no_whole_copy_replaces_nothing() {
     let mut bytes = std::fs::read(&copy).unwrap();
     let there = std::fs::read(&database).unwrap();
     place.svc(&["restore", &place.folder.path("nothing.db")]).refused("there is no copy");
+    let link = place.folder.path("link.db");
+    std::os::unix::fs::symlink(&database, &link).unwrap();
+    for itself in [&database, &link] {
+        place.svc(&["restore", itself]).refused("is the database itself");
+    }
     bytes.truncate(bytes.len() / 2);
     for wrong in [&bytes, &b"no database"[..].to_vec(), &Vec::new()] {
         std::fs::write(&copy, wrong).unwrap();

@@ -65,6 +65,22 @@ fn nothing_is_acknowledged_into_a_file_that_was_replaced() {
 }
 
 #[test]
+fn a_database_that_cannot_be_used_is_told_with_what_to_do() {
+    let place = Place::sqlite();
+    place.partner();
+    let held = rusqlite::Connection::open(place.folder.path("svc.db")).unwrap();
+    held.execute_batch("begin immediate").unwrap();
+    place.svc(&["partner", "create", "Loja"]).refused("another process holds the database");
+    drop(held);
+    let mut bytes = std::fs::read(place.folder.path("svc.db")).unwrap();
+    for (damage, told) in [(100, "svc restore COPY"), (0, "no database of this service")] {
+        bytes[damage..damage + 64].fill(0xA5);
+        std::fs::write(place.folder.path("svc.db"), &bytes).unwrap();
+        place.svc(&["partner", "list"]).refused(told);
+    }
+}
+
+#[test]
 fn a_stop_leaves_a_file_alone_that_took_the_place_of_ours() {
     let place = Place::sqlite();
     let service = place.serve();

@@ -1,7 +1,7 @@
 //! A rail that is a process of its own, spoken to over signed HTTP.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, Limited};
@@ -46,6 +46,8 @@ const QUESTIONS_MAX: usize = 32;
 /// rail that hangs would leave no time for anything else.
 const TURN: SignedDuration = SignedDuration::from_secs(2);
 const TURN_MAX: SignedDuration = SignedDuration::from_mins(5);
+/// So many questions in a row that get no answer are no absence.
+const LOST_MAX: u32 = 1;
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConnectorError {
@@ -66,6 +68,28 @@ pub enum ConnectorError {
     Refused(u16),
 }
 
+/// Since when it has answered what it can do. One question that is lost is no absence: it says again what was
+/// not heard, and where one in ten is lost no order would end.
+#[derive(Default)]
+struct Heard {
+    since: Option<Timestamp>,
+    in_vain: u32,
+}
+
+impl Heard {
+    fn asked(&mut self, has_answered: bool, now: Timestamp) {
+        if has_answered {
+            self.since.get_or_insert(now);
+            self.in_vain = 0;
+            return;
+        }
+        self.in_vain = self.in_vain.saturating_add(1);
+        if self.in_vain > LOST_MAX {
+            self.since = None;
+        }
+    }
+}
+
 pub struct Connector {
     name: String,
     url: Url,
@@ -73,8 +97,7 @@ pub struct Connector {
     secrets: Vec<SecretString>,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     capabilities: RwLock<Option<Arc<Capabilities>>>,
-    /// Since when it has answered whenever it was asked what it can do.
-    heard_since: Mutex<Option<Timestamp>>,
+    heard: Mutex<Heard>,
     /// No call of another node, or of an earlier life, has the same id.
     run: String,
     calls: AtomicU64,
@@ -113,7 +136,7 @@ impl Connector {
             secrets,
             client,
             capabilities: RwLock::new(None),
-            heard_since: Mutex::new(None),
+            heard: Mutex::default(),
             run: run.to_owned(),
             calls: AtomicU64::new(0),
             questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),
@@ -155,17 +178,18 @@ impl Connector {
     /// Asks what the rail can do; what was known stays until it answers.
     pub async fn refresh(&self, now: Timestamp) -> Result<(), ConnectorError> {
         let answered = self.call::<_, CapabilitiesReply>("capabilities", &NoRequest {}).await;
-        {
-            let mut since = self.heard_since.lock().unwrap_or_else(PoisonError::into_inner);
-            *since = answered.is_ok().then(|| since.unwrap_or(now));
-        }
+        self.heard().asked(answered.is_ok(), now);
         let known = Some(Arc::new(answered?.read()));
         *self.capabilities.write().unwrap_or_else(PoisonError::into_inner) = known;
         Ok(())
     }
 
     pub(super) fn heard_since(&self) -> Option<Timestamp> {
-        *self.heard_since.lock().unwrap_or_else(PoisonError::into_inner)
+        self.heard().since
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// No answer, or one that makes no sense, is `Unknown`: the rail may have done it.

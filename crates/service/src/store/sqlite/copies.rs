@@ -46,11 +46,7 @@ pub(in crate::store) fn restore_sqlite(
     if !from.is_file() {
         return Err(StoreError::Refused(format!("there is no copy at {}", from.display())));
     }
-    if from
-        .canonicalize()
-        .ok()
-        .is_some_and(|from| database.canonicalize().is_ok_and(|to| to == from))
-    {
+    if matches!((from.canonicalize(), database.canonicalize()), (Ok(from), Ok(to)) if from == to) {
         return Err(StoreError::Refused(format!("{} is the database itself", from.display())));
     }
     // What is there may be damaged, and then says nothing.

@@ -17,6 +17,7 @@ on_both_engines! {
     a_connector_that_cannot_be_asked_is_not_asked,
     a_rail_that_is_away_at_the_deadline_is_waited_for,
     a_rail_that_stays_away_is_waited_for_a_day,
+    a_rail_that_loses_a_question_now_and_then_keeps_no_order,
     a_code_that_is_lost_sight_of_while_a_push_is_under_way_keeps_its_order,
 }
 
@@ -84,6 +85,13 @@ async fn a_connector_that_cannot_be_asked_is_not_asked(database: TestDatabase) {
     assert_eq!(paying.stands(&order).await, ("rejected", "PEN"));
 }
 
+/// Twice: a question may be lost.
+async fn asked_in_vain(paying: &TestPaying) {
+    for _ in 0..2 {
+        TestConnector::asked_by(&paying.app).await.unwrap_err();
+    }
+}
+
 /// The payer paid in time; nobody could tell us.
 async fn a_rail_that_is_away_at_the_deadline_is_waited_for(database: TestDatabase) {
     let (paying, connector) = production(database).await;
@@ -92,7 +100,7 @@ async fn a_rail_that_is_away_at_the_deadline_is_waited_for(database: TestDatabas
     for call in ["capabilities", "revoke-reference", "query", "drain"] {
         connector.will(call, Reply::HangUp);
     }
-    TestConnector::asked_by(&paying.app).await.unwrap_err();
+    asked_in_vain(&paying).await;
     paying.pass_s(3_600 + 3_600).await;
     assert_eq!(paying.stands(&order).await, ("issued", "PEN"), "an hour after its deadline");
     connector.can(&json!({}));
@@ -110,11 +118,25 @@ async fn a_rail_that_stays_away_is_waited_for_a_day(database: TestDatabase) {
     for call in ["capabilities", "revoke-reference", "query", "drain"] {
         connector.will(call, Reply::HangUp);
     }
-    TestConnector::asked_by(&paying.app).await.unwrap_err();
+    asked_in_vain(&paying).await;
     paying.pass_s(3_600 + DEADLINE_S).await;
     assert_eq!(paying.stands(&order).await, ("issued", "PEN"));
     paying.pass_s(601).await;
     assert_eq!(paying.stands(&order).await, ("expired", "CAN"));
+}
+
+async fn a_rail_that_loses_a_question_now_and_then_keeps_no_order(database: TestDatabase) {
+    let (paying, connector) = production(database).await;
+    let order = paying.order("order_1", 15_000).await;
+    paying.pay(&order, &reference(60)).await;
+    paying.pass_s(3_600 + 599).await;
+    connector.will("capabilities", Reply::HangUp);
+    TestConnector::asked_by(&paying.app).await.unwrap_err();
+    connector.can(&json!({}));
+    TestConnector::asked_by(&paying.app).await.unwrap();
+    assert_eq!(paying.stands(&order).await, ("issued", "PEN"));
+    paying.pass_s(1).await;
+    assert_eq!(paying.stands(&order).await, ("expired", "CAN"), "its grace was not begun anew");
 }
 
 async fn a_code_that_is_lost_sight_of_while_a_push_is_under_way_keeps_its_order(
