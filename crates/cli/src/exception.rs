@@ -5,7 +5,8 @@ use svc_service::domain::ExceptionKind;
 use svc_service::orders::{self, Resolution};
 use svc_service::store::{ExceptionFilter, ExceptionRecord, Scope};
 
-use crate::arguments::{By, not_blank, one_of, whole};
+use crate::application::application_id;
+use crate::arguments::{Between, By, not_blank, one_of, whole};
 use crate::settings::Shown;
 use crate::{order, output};
 
@@ -20,7 +21,8 @@ pub(crate) enum Command {
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   svc exception list
-  svc exception list --kind mismatch
+  svc exception list --kind mismatch --since 2026-11-15
+  svc exception list --application pk_test_0b6f… --all
   svc exception list --order 01JC4E9V7Q3M8Y5T2K6R1N0WXZ --all --json")]
 pub(crate) struct List {
     /// Only of this kind
@@ -29,6 +31,11 @@ pub(crate) struct List {
     /// Only of this order, by its referenceNumber or the merchant's own id
     #[arg(long, value_name = "ORDER")]
     order: Option<String>,
+    /// Only of this application's orders: its publishable key or applicationUUID
+    #[arg(long, value_name = "KEY")]
+    application: Option<String>,
+    #[command(flatten)]
+    created: Between,
     /// Also those that are resolved
     #[arg(long)]
     all: bool,
@@ -103,13 +110,21 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
 async fn list(args: List) -> anyhow::Result<()> {
     let settings = args.shown.settings()?;
     let store = settings.open_store().await?;
+    let scope = match &args.application {
+        Some(given) => Scope::Applications(vec![application_id(&store.directory().await?, given)?]),
+        None => Scope::Everything,
+    };
     let order = match &args.order {
-        Some(id) => Some(order::find(&store, &settings.config, &Scope::Everything, id).await?),
+        Some(id) => Some(order::find(&store, &settings.config, &scope, id).await?),
         None => None,
     };
+    let (since, until) = args.created.moments(&store).await?;
     let filter = ExceptionFilter {
+        scope,
         kind: args.kind,
         reference_number: order,
+        since,
+        until,
         resolved_too: args.all,
         ..Default::default()
     };

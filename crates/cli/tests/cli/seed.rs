@@ -41,8 +41,18 @@ fn a_month_has_every_method_and_every_outcome(place: &Place) {
     assert_eq!(texts(&exceptions, "kind"), ["excess", "late", "mismatch", "reversal"]);
     assert!(exceptions.iter().any(|one| one["resolvedBy"] == "operator:ana.domingos"));
 
+    let some =
+        |which: &[&str]| list(place, &[&["exception", "list", "--all"], which].concat()).len();
+    let middle = exceptions[exceptions.len() / 2]["createdAt"].as_str().expect("a time");
+    let (since, until) = (some(&["--since", middle]), some(&["--until", middle]));
+    assert_eq!((since + until, since > 0, until > 0), (exceptions.len(), true, true));
+
     let events = list(place, &["webhook", "list", "--limit", "1000"]);
     assert_eq!(texts(&events, "paymentStatus"), ["CAN", "CON", "PEN"]);
+    let keys = texts(&events, "publishableKey");
+    assert_eq!(some(&["--application", &keys[0]]), exceptions.len());
+    let other = place.partner()["publishableKey"].as_str().expect("a key").to_owned();
+    assert_eq!(some(&["--application", &other]), 0);
     let retried = events
         .iter()
         .find(|one| one["state"] == "delivered" && one["attempts"].as_u64().is_some_and(|n| n > 1));

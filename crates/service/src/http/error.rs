@@ -10,8 +10,9 @@ use crate::store::StoreError;
 
 #[derive(Clone, Debug)]
 pub(crate) enum ApiError {
-    /// /token: credentials missing, malformed, unknown, wrong or disabled. One answer for all.
-    InvalidClient,
+    /// /token: credentials missing, malformed, unknown, wrong or disabled. One answer for all, but for what is
+    /// something else by its looks.
+    InvalidClient(Looks),
     /// Bearer token missing, expired, forged, of another environment or of a rotated secret.
     InvalidToken,
     /// The checkout session is missing, of another order, or has run out.
@@ -47,6 +48,16 @@ pub(crate) enum ApiError {
     Internal(String),
 }
 
+/// What was sent as credentials, as far as anybody can see who knows nothing of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looks {
+    Credentials,
+    /// In the place of the client secret.
+    WebhookSecret,
+    /// In the place of the client id.
+    PublishableKey,
+}
+
 /// What is wrong with a token request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenFault {
@@ -60,7 +71,7 @@ impl ApiError {
     /// The closed list of `error` values with their status: no other place of the API knows status codes.
     pub(crate) fn table(&self) -> (StatusCode, &'static str) {
         match self {
-            Self::InvalidClient => (StatusCode::UNAUTHORIZED, "invalid_client"),
+            Self::InvalidClient(_) => (StatusCode::UNAUTHORIZED, "invalid_client"),
             Self::InvalidToken => (StatusCode::UNAUTHORIZED, "invalid_token"),
             Self::InvalidSession => (StatusCode::UNAUTHORIZED, "invalid_session"),
             Self::InvalidSignature => (StatusCode::UNAUTHORIZED, "invalid_signature"),
@@ -91,7 +102,7 @@ impl ApiError {
     /// Headers that go with the status.
     pub(super) fn headers(&self, headers: &mut HeaderMap) {
         match self {
-            Self::InvalidClient => {
+            Self::InvalidClient(_) => {
                 headers.insert(
                     header::WWW_AUTHENTICATE,
                     HeaderValue::from_static(r#"Basic realm="svc", charset="UTF-8""#),

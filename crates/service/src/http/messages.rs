@@ -1,6 +1,6 @@
 //! What people read: every error and every fault of a field, in three languages, saying what to do.
 
-use super::error::{ApiError, TokenFault};
+use super::error::{ApiError, Looks, TokenFault};
 use super::issues::{FieldFault, Issue};
 use super::language::Language;
 
@@ -147,11 +147,7 @@ impl Language {
 /// The `message` of an error.
 pub(super) fn message(error: &ApiError, language: Language) -> String {
     let [pt, en, fr] = match error {
-        ApiError::InvalidClient => [
-            "Credenciais inválidas. Envie CLIENT_ID e CLIENT_SECRET, que têm de pertencer um ao outro, em Authorization: Basic, sem espaços nem quebras de linha.",
-            "Invalid credentials. Send CLIENT_ID and CLIENT_SECRET, which must belong together, as Authorization: Basic, without spaces or line breaks.",
-            "Identifiants invalides. Envoyez CLIENT_ID et CLIENT_SECRET, qui doivent aller ensemble, dans Authorization: Basic, sans espace ni saut de ligne.",
-        ],
+        ApiError::InvalidClient(looks) => invalid_client(*looks),
         ApiError::InvalidSession => [
             "A sessão desta página terminou. Recarregue a página.",
             "The session of this page has ended. Reload the page.",
@@ -280,6 +276,26 @@ pub(super) fn message(error: &ApiError, language: Language) -> String {
     language.choose(pt, en, fr).to_owned()
 }
 
+fn invalid_client(looks: Looks) -> [&'static str; 3] {
+    match looks {
+        Looks::Credentials => [
+            "Credenciais inválidas. Envie CLIENT_ID e CLIENT_SECRET, que têm de pertencer um ao outro e a este ambiente, em Authorization: Basic, sem espaços nem quebras de linha.",
+            "Invalid credentials. Send CLIENT_ID and CLIENT_SECRET, which must belong together and to this environment, as Authorization: Basic, without spaces or line breaks.",
+            "Identifiants invalides. Envoyez CLIENT_ID et CLIENT_SECRET, qui doivent aller ensemble et être de cet environnement, dans Authorization: Basic, sans espace ni saut de ligne.",
+        ],
+        Looks::WebhookSecret => [
+            "CLIENT_SECRET é o segredo dos webhooks (whsec_). O do cliente começa por svcsec_.",
+            "CLIENT_SECRET is the webhook secret (whsec_). The client's begins with svcsec_.",
+            "CLIENT_SECRET est le secret des webhooks (whsec_). Celui du client commence par svcsec_.",
+        ],
+        Looks::PublishableKey => [
+            "CLIENT_ID é a chave pública (pk_). O identificador do cliente começa por svc_.",
+            "CLIENT_ID is the publishable key (pk_). The client's id begins with svc_.",
+            "CLIENT_ID est la clé publique (pk_). L'identifiant du client commence par svc_.",
+        ],
+    }
+}
+
 fn token_fault(fault: TokenFault) -> [&'static str; 3] {
     match fault {
         TokenFault::GrantTypeMissing => [
@@ -325,7 +341,7 @@ pub(crate) fn all_errors() -> Vec<(u16, &'static str, String)> {
 fn samples() -> [ApiError; 23] {
     let sample = || vec![FieldFault::new("amount", Issue::NotAnInteger)];
     [
-        ApiError::InvalidClient,
+        ApiError::InvalidClient(Looks::Credentials),
         ApiError::InvalidToken,
         ApiError::InvalidSession,
         ApiError::InvalidSignature,

@@ -28,7 +28,7 @@ pub(crate) use answer::{ErrorReply, Exchange};
 pub(crate) use body::{Body, field, read_form, read_json_bytes, read_policy_report, whole_number};
 pub(crate) use browser::{is_foreign, origin_of, own_origin, protect};
 pub(crate) use caller::{Caller, authorization};
-pub(crate) use error::{ApiError, TokenFault};
+pub(crate) use error::{ApiError, Looks, TokenFault};
 pub(crate) use format::{centimos, luanda_time, money, qr};
 pub(crate) use issues::{FieldFault, Issue};
 pub(crate) use language::{Language, texts};

@@ -13,7 +13,8 @@ use serde::Serialize;
 use crate::app::{App, Known};
 use crate::domain::ClientId;
 use crate::http::{
-    ApiError, ErrorReply, Exchange, Pairs, TokenFault, authorization, issue_token, json, read_form,
+    ApiError, ErrorReply, Exchange, Looks, Pairs, TokenFault, authorization, issue_token, json,
+    read_form,
 };
 use crate::store::{Partner, PartnerState};
 
@@ -109,7 +110,18 @@ async fn authenticate(
         }
     }
     app.metrics.token_failures.increment(1);
-    Err(ApiError::InvalidClient)
+    Err(ApiError::InvalidClient(credentials.map_or(Looks::Credentials, looks)))
+}
+
+/// Nobody is told more of what we know than that it is not that.
+fn looks((client, secret): (ClientId, SecretString)) -> Looks {
+    if secret.expose_secret().starts_with("whsec_") {
+        Looks::WebhookSecret
+    } else if client.as_str().starts_with("pk_") {
+        Looks::PublishableKey
+    } else {
+        Looks::Credentials
+    }
 }
 
 /// Compares in constant time, and does the same work when there is nothing to compare with.

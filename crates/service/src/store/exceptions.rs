@@ -18,6 +18,8 @@ pub struct ExceptionFilter {
     pub before: Option<i64>,
     pub kind: Option<ExceptionKind>,
     pub reference_number: Option<ReferenceNumber>,
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
     /// Also those an operator has dealt with.
     pub resolved_too: bool,
 }
@@ -35,6 +37,8 @@ impl ExceptionFilter {
         and("id =", self.id.map(Value::from));
         and("id <", self.before.map(Value::from));
         and("kind =", self.kind.map(|kind| kind.as_str().into()));
+        and("created_at_ms >=", self.since.map(|at| at.as_millisecond().into()));
+        and("created_at_ms <", self.until.map(|at| at.as_millisecond().into()));
         and(
             "reference_number =",
             self.reference_number.as_ref().map(|order| order.as_str().into()),

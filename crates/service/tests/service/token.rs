@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use jiff::SignedDuration;
 use svc_service::credentials;
-use svc_service::domain::Author;
+use svc_service::domain::{Author, ClientId};
 use svc_service::store::PartnerState;
 
 use crate::support::{TestDatabase, TestService, on_both_engines};
@@ -14,6 +14,7 @@ on_both_engines! {
     a_token_lives_as_long_as_it_was_told,
     a_new_token_leaves_older_ones_valid,
     unknown_wrong_and_disabled_clients_get_the_same_answer,
+    what_is_no_credential_by_its_looks_is_named,
     disabling_a_partner_kills_its_tokens_and_enabling_does_not_revive_them,
     rotation_kills_tokens_and_keeps_the_old_secret_for_its_overlap,
     a_partner_created_by_another_process_works_at_once,
@@ -80,7 +81,7 @@ async fn unknown_wrong_and_disabled_clients_get_the_same_answer(database: TestDa
     let mut wrong = credentials::create_partner(&service.app, "Errada").await.unwrap();
     wrong.client_secret = "wrong".to_owned().into();
     answers.push(service.token_answer(&wrong, GRANT).await);
-    wrong.client_id = svc_service::domain::ClientId::parse("nobody").unwrap();
+    wrong.client_id = ClientId::parse("nobody").unwrap();
     answers.push(service.token_answer(&wrong, GRANT).await);
     let disabled = credentials::create_partner(&service.app, "Parada").await.unwrap();
     let now = service.app.clock.now();
@@ -101,11 +102,29 @@ async fn unknown_wrong_and_disabled_clients_get_the_same_answer(database: TestDa
         assert!(answer.header("www-authenticate").unwrap().starts_with("Basic "));
         let mut body = answer.json();
         body.as_object_mut().unwrap().remove("requestId").unwrap();
-        let message = "Credenciais inválidas. Envie CLIENT_ID e CLIENT_SECRET, que têm de pertencer um ao outro, em Authorization: Basic, sem espaços nem quebras de linha.";
+        let message = "Credenciais inválidas. Envie CLIENT_ID e CLIENT_SECRET, que têm de pertencer um ao outro e a este ambiente, em Authorization: Basic, sem espaços nem quebras de linha.";
         let expected = serde_json::json!({
             "code": 401, "error": "invalid_client", "message": message, "error_description": message,
         });
         assert_eq!(body, expected);
+    }
+}
+
+async fn what_is_no_credential_by_its_looks_is_named(database: TestDatabase) {
+    let service = TestService::start(database).await;
+    let application = &service.partner.application;
+    for (secret, client, told) in [
+        (Some(application.webhook_secret.clone()), None, "segredo dos webhooks"),
+        (None, Some(application.publishable_key.to_string()), "chave pública"),
+    ] {
+        let mut wrong = credentials::create_partner(&service.app, "Errada").await.unwrap();
+        wrong.client_secret = secret.unwrap_or(wrong.client_secret);
+        wrong.client_id = client.map_or(wrong.client_id, |id| ClientId::parse(id).unwrap());
+        let answer = service.token_answer(&wrong, GRANT).await;
+        assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
+        let body = answer.json();
+        assert_eq!(body["error"], "invalid_client");
+        assert!(body["message"].as_str().unwrap().contains(told), "{body}");
     }
 }
 
