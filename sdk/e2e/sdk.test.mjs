@@ -3,7 +3,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as checkout from "./support/checkout.mjs";
-import { called, calls, closed, openWindow, settle, shopper, toldClosed } from "./support/sdk.mjs";
+import {
+  called,
+  calls,
+  closed,
+  loaded,
+  openWindow,
+  settle,
+  shopper,
+  toldClosed,
+} from "./support/sdk.mjs";
 import { useStage } from "./support/stage.mjs";
 
 const stage = useStage();
@@ -252,7 +261,7 @@ test("a page cut off from its window hears of the payment from the service", asy
   const told = page.waitForEvent("console", (line) => /cut off/.test(line.text()));
   await visitor.button.click();
   const popup = await opened;
-  await checkout.on(popup, "choose");
+  await loaded(popup);
   await settle(page);
   await told;
   assert.deepEqual(await calls(page), [], "a window that only looks closed is not closed");
@@ -271,7 +280,7 @@ test("a page cut off from its window hears that it was closed", async () => {
   const opened = visitor.page.context().waitForEvent("page");
   await visitor.button.click();
   const popup = await opened;
-  await checkout.on(popup, "choose");
+  await loaded(popup);
   await close(visitor.page, popup);
   await called(visitor.page, "cancel");
   await visitor.leave();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PHONE } from "./support/browser.mjs";
 import * as checkout from "./support/checkout.mjs";
-import { settle } from "./support/sdk.mjs";
+import { loaded, settle } from "./support/sdk.mjs";
 import { useStage } from "./support/stage.mjs";
 
 const stage = useStage();
@@ -24,8 +24,7 @@ async function atTheTill(options) {
   const opened = page.waitForEvent("popup");
   await page.locator("#pay button").click();
   const popup = await opened;
-  await checkout.on(popup, "choose");
-  await popup.waitForLoadState("load");
+  await loaded(popup);
   return { ...visitor, popup };
 }
 

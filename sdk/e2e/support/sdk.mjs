@@ -28,10 +28,14 @@ export async function openWindow({ page, button }) {
   const opened = page.waitForEvent("popup");
   await button.click();
   const popup = await opened;
-  await on(popup, "choose");
-  // Its script runs: a window that is closed before that is one whose page never came to life.
-  await popup.waitForLoadState("load");
+  await loaded(popup);
   return popup;
+}
+
+/** Its script runs, too: a window that is closed before that is one whose page never came to life. */
+export async function loaded(popup) {
+  await on(popup, "choose");
+  await popup.waitForLoadState("load");
 }
 
 export const calls = (page) => page.evaluate("calls");
