@@ -50,7 +50,9 @@ fn a_month_has_every_method_and_every_outcome(place: &Place) {
     let events = list(place, &["webhook", "list", "--limit", "1000"]);
     assert_eq!(texts(&events, "paymentStatus"), ["CAN", "CON", "PEN"]);
     let keys = texts(&events, "publishableKey");
-    assert_eq!(some(&["--application", &keys[0]]), exceptions.len());
+    let of_orders = exceptions.iter().filter(|one| !one["referenceNumber"].is_null()).count();
+    let of_each: usize = keys.iter().map(|key| some(&["--application", key])).sum();
+    assert_eq!((of_each, of_orders > 0), (of_orders, true));
     let other = place.partner()["publishableKey"].as_str().expect("a key").to_owned();
     assert_eq!(some(&["--application", &other]), 0);
     let retried = events
