@@ -1,5 +1,6 @@
 //! The toolbox every room is handed: settings, store, keys, clock, random, directory, metrics.
 
+mod additional_infos;
 mod awake;
 mod caught;
 mod clock;
@@ -18,6 +19,7 @@ mod tokens;
 use std::ops::Deref;
 use std::sync::Arc;
 
+pub use additional_infos::AdditionalInfos;
 pub use awake::Awake;
 pub(crate) use caught::{Panicked, caught, joined};
 pub use clock::Clock;
@@ -55,6 +57,7 @@ pub struct Tools {
     pub config: Config,
     pub environment: Environment,
     pub url_rules: UrlRules,
+    pub additional_infos: AdditionalInfos,
     pub store: Store,
     pub keys: Keys,
     pub clock: Clock,
@@ -133,9 +136,11 @@ impl App {
         let directory = DirectoryCache::load(&store).await?;
         // A sandbox that was moved into the future stays there when it starts again.
         clock.be_ahead_by(store.clock_ahead().await?);
+        let url_rules = config.url_rules(environment);
         Ok(Self(Arc::new(Tools {
             environment,
-            url_rules: config.url_rules(environment),
+            additional_infos: AdditionalInfos::new(url_rules.clone()),
+            url_rules,
             limits: RateLimits::new(&config.limits),
             rails: Rails::new(environment, &config.rails, &hex::encode(random.bytes::<8>()))?,
             config,

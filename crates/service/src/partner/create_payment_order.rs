@@ -3,10 +3,9 @@
 use axum::extract::State;
 use serde::Deserialize;
 
-use crate::app::App;
+use crate::app::{AdditionalInfos, App};
 use crate::domain::{
-    AdditionalInfo, ApplicationUuid, ExternalTransactionId, Kwanza, Label, PayerId, Quantity,
-    Terms, UrlRules,
+    ApplicationUuid, ExternalTransactionId, Kwanza, Label, PayerId, Quantity, Terms,
 };
 use crate::http::{
     ApiError, Body, Caller, Envelope, ErrorReply, Exchange, FieldFault, Issue, OrderData, Reply,
@@ -86,7 +85,7 @@ pub(super) async fn create_payment_order(
     exchange: Exchange,
     Body(body): Body<CreateRequest>,
 ) -> Result<Reply<OrderData>, ApiError> {
-    let (uuid, id, terms) = parse(body, &app.url_rules)?;
+    let (uuid, id, terms) = parse(body, &app.additional_infos)?;
     let application = caller.application(&app, &uuid).await?;
     let request = OrderRequest {
         application,
@@ -101,7 +100,7 @@ pub(super) async fn create_payment_order(
 /// Every 422 of this call is born here, with all its faults.
 fn parse(
     body: CreateRequest,
-    rules: &UrlRules,
+    additional_infos: &AdditionalInfos,
 ) -> Result<(ApplicationUuid, ExternalTransactionId, Terms), ApiError> {
     let mut faults = Vec::new();
     let id = field(
@@ -117,7 +116,7 @@ fn parse(
     let quantity = field(&mut faults, "quantity", body.quantity, Quantity::parse);
     let additional_info = match body.additional_info {
         None => Err(vec![FieldFault::new("additionalInfo", Issue::Required)]),
-        Some(text) => AdditionalInfo::parse(&text, rules).map_err(FieldFault::of_additional_info),
+        Some(text) => additional_infos.parse(&text).map_err(FieldFault::of_additional_info),
     };
     let additional_info = additional_info.map_err(|wrong| faults.extend(wrong)).ok();
     match (uuid, id, payer_id, name, amount, quantity, additional_info) {

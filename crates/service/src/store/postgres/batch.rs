@@ -220,6 +220,11 @@ impl Fault {
         matches!(self, Self::Sql(fault) if fault.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
     }
 
+    /// Of two rows with the same key the second was refused.
+    pub(super) fn is_taken(&self) -> bool {
+        matches!(self, Self::Sql(fault) if fault.code() == Some(&SqlState::UNIQUE_VIOLATION))
+    }
+
     /// Classes 22, 23 and 54: a value, a constraint or a size, not the state of the server.
     fn is_about_data(&self) -> bool {
         let Self::Sql(fault) = self else { return false };
