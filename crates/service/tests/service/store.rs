@@ -107,6 +107,17 @@ async fn a_taken_reference_is_told_and_harms_nobody_else(database: TestDatabase)
         tokio::join!(store.create_order(twin), store.create_order(new_order(1, "order_3")));
     assert_eq!(twin.unwrap(), Created::ReferenceTaken);
     assert!(matches!(other.unwrap(), Created::New(_)));
+
+    let announced = |new: NewOrder| new.announced(EventId::assign(at(0), support::random()));
+    let mut twin = new_order(1, "order_4");
+    twin.reference_number = first.reference_number;
+    let (twin, other) = tokio::join!(
+        store.create_order(announced(twin)),
+        store.create_order(announced(new_order(1, "order_5")))
+    );
+    assert_eq!(twin.unwrap(), Created::ReferenceTaken);
+    assert!(matches!(other.unwrap(), Created::New(_)));
+    assert_eq!(database.count("outbox").await, 1, "and nothing is told of it");
 }
 
 async fn an_order_may_be_announced_as_it_is_stored(database: TestDatabase) {
