@@ -95,13 +95,11 @@ fn markdown(report: &Report<'_>) -> String {
     }
     if !report.pgbench_inserts_per_s.is_empty() {
         let inserts = Spread::of(report.pgbench_inserts_per_s.to_vec());
-        let service = spread(report.sides, "svc", |side| side.outcome.requests_per_s);
+        let service = rates(report.sides, "svc");
+        let ratio = Spread::of(each_by(&service, report.pgbench_inserts_per_s));
         text += &format!(
-            "\npgbench, the same row one by one, best of 8, 16, 32 and 64 clients: {:.0} ({:.0}–{:.0}) inserts/s; svc is **{:.2} ×** that.\n",
-            inserts.median,
-            inserts.min,
-            inserts.max,
-            service.median / inserts.median
+            "\npgbench, the same row one by one, best of 8, 16, 32 and 64 clients: {:.0} ({:.0}–{:.0}) inserts/s; svc is **{:.2} ×** that ({:.2}–{:.2}).\n",
+            inserts.median, inserts.min, inserts.max, ratio.median, ratio.min, ratio.max
         );
     }
     text
@@ -109,11 +107,16 @@ fn markdown(report: &Report<'_>) -> String {
 
 /// Each round against the bare route of the same round, because the machine is not alone.
 fn ratios(sides: &[Side], name: &str) -> Spread {
-    let rates = |wanted: &str| {
-        let of_side = |side: &&Side| side.name == wanted;
-        sides.iter().filter(of_side).map(|side| side.outcome.requests_per_s).collect::<Vec<_>>()
-    };
-    Spread::of(rates(name).iter().zip(rates("bare")).map(|(own, bare)| own / bare).collect())
+    Spread::of(each_by(&rates(sides, name), &rates(sides, "bare")))
+}
+
+/// Of each round.
+fn rates(sides: &[Side], name: &str) -> Vec<f64> {
+    sides.iter().filter(|side| side.name == name).map(|side| side.outcome.requests_per_s).collect()
+}
+
+fn each_by(rates: &[f64], of_baseline: &[f64]) -> Vec<f64> {
+    rates.iter().zip(of_baseline).map(|(own, baseline)| own / baseline).collect()
 }
 
 /// `basis` says what one figure stands for.

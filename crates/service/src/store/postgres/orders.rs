@@ -45,7 +45,8 @@ impl Batch for CreateOrders {
 
     async fn run(db: &mut Client, orders: &[NewOrder]) -> Told<Vec<Self::Answer>> {
         let added = match insert(db, orders, Existing::ById).await {
-            // Eighty random bits have come twice: once more, and leave out that one as well.
+            // Eighty random bits have come twice, or this batch has, its connection cut, and the first is not done yet:
+            // once more, and leave out those as well.
             Err(fault) if fault.is_taken() => insert(db, orders, Existing::ByAnything).await?,
             told => told?,
         };
