@@ -9,12 +9,14 @@ use serde_json::Value;
 use super::{head, read};
 
 /// What is drawn: its name, the report, the call, and its colour.
-const LINES: [(&str, &str, &str, &str); 2] = [
+const LINES: [(&str, &str, &str, &str); 4] = [
     ("create, SQLite", "growth-sqlite", "create", "#b4531f"),
     ("query, SQLite", "growth-sqlite", "query", "#1f5fb4"),
+    ("create, PostgreSQL", "growth-postgres", "create", "#e0a070"),
+    ("query, PostgreSQL", "growth-postgres", "query", "#7fb2e8"),
 ];
 
-const WIDTH: f64 = 880.0;
+const WIDTH: f64 = 930.0;
 const HEIGHT: f64 = 340.0;
 /// The field of the lines.
 const LEFT: f64 = 50.0;
