@@ -1,5 +1,5 @@
-//! `additionalInfo` that was read before: most merchants send the same three URLs with every order, and reading
-//! them is a fifth of creating one.
+//! `additionalInfo` that was read before: a merchant may send the same three URLs with every order, as our shop
+//! does, and reading them is a fifth of creating one.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
