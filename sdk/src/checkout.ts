@@ -4,6 +4,7 @@
 import { arm, isArmed } from "./checkout/arming";
 import { copy, share } from "./checkout/clipboard";
 import { startCountdown } from "./checkout/countdown";
+import { liveAgain, thisLife } from "./checkout/life";
 import { leave, postState } from "./checkout/messages";
 import { onSwap, page } from "./checkout/page";
 import { pausePolling, startPolling } from "./checkout/poll";
@@ -81,12 +82,14 @@ document.addEventListener("visibilitychange", () => {
   else returned();
 });
 window.addEventListener("pageshow", (event) => {
-  if (event.persisted) returned();
+  if (!event.persisted) return;
+  liveAgain();
+  returned();
 });
 // The shop's window cannot always see that this one is closed: the service is told.
 window.addEventListener("pagehide", () => {
   const { leftUrl, session } = page();
-  if (leftUrl) navigator.sendBeacon(leftUrl, new URLSearchParams({ session }));
+  if (leftUrl) navigator.sendBeacon(leftUrl, new URLSearchParams({ session, life: thisLife() }));
 });
 // In a frame the payer's own first tap brings the focus, and only the shop of this order may frame us.
 if (window.parent === window) window.addEventListener("focus", arm);

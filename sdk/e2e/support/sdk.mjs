@@ -32,10 +32,17 @@ export async function openWindow({ page, button }) {
   return popup;
 }
 
-/** Its script runs, too: a window that is closed before that is one whose page never came to life. */
+/**
+ * Its script runs, and has heard of the service. A window that is closed before that is one whose page never
+ * came to life; and a page that is busy may not get to its last word: a browser gives it half a second.
+ */
 export async function loaded(popup) {
   await on(popup, "choose");
-  await popup.waitForLoadState("load");
+  const isQuestion = (request) => request.url().includes("/status?");
+  const coming = popup.waitForRequest(isQuestion);
+  const asked = (await popup.requests()).find(isQuestion);
+  const answers = [asked, coming].filter(Boolean);
+  await Promise.race(answers.map(async (request) => (await request).response()));
 }
 
 export const calls = (page) => page.evaluate("calls");

@@ -1,5 +1,6 @@
 // One way to ask the server, with a limit in time, that shows and clears the offline strip.
 
+import { thisLife } from "./life";
 import { hideOffline, showOffline, showUnsent } from "./problem";
 
 const TIMEOUT_MS = 30_000;
@@ -12,12 +13,16 @@ export interface Answer {
   text: string;
 }
 
+type Init = RequestInit & { headers?: Record<string, string> };
+
 /** Nothing when no answer came: then the payer has been told. */
-export async function request(url: string, init: RequestInit): Promise<Answer | undefined> {
+export async function request(url: string, init: Init): Promise<Answer | undefined> {
   const abort = new AbortController();
   const timer = setTimeout(() => abort.abort(), TIMEOUT_MS);
   try {
-    const response = await fetch(url, { cache: "no-store", signal: abort.signal, ...init });
+    const headers = { ...init.headers, "x-svc-life": thisLife() };
+    const { signal } = abort;
+    const response = await fetch(url, { cache: "no-store", signal, ...init, headers });
     const text = await response.text();
     hideOffline();
     return {

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::pay::Form;
 use super::payment::payment;
 use super::screen::screen;
-use super::visit::Visit;
+use super::visit::{Visit, plain_word};
 use crate::app::App;
 use crate::domain::after;
 use crate::http::{ApiError, json};
@@ -24,6 +24,9 @@ const SEEN_PERIOD: SignedDuration = SignedDuration::from_secs(10);
 const LEFT_AFTER: SignedDuration = SignedDuration::from_secs(3);
 /// Then an order with nothing begun is given up.
 const ABANDONED_AFTER: SignedDuration = SignedDuration::from_secs(10);
+
+/// One life of a page is from its loading to its leaving; its script names it.
+const LIFE: &str = "x-svc-life";
 
 /// Notes that the window of this visit shows the order; `alive` if its script says so.
 pub(super) async fn seen(app: &App, visit: &Visit, alive: bool) -> Result<(), ApiError> {
@@ -44,7 +47,11 @@ pub(super) async fn seen(app: &App, visit: &Visit, alive: bool) -> Result<(), Ap
         {
             Ok(())
         }
-        _ => looked_for(app, app.store.visit_seen(reference, nonce, alive, now).await),
+        _ => {
+            let life = visit.headers.get(LIFE).and_then(|value| value.to_str().ok());
+            let life = plain_word(life.unwrap_or_default());
+            looked_for(app, app.store.visit_seen(reference, nonce, life, alive, now).await)
+        }
     }
 }
 
@@ -58,13 +65,15 @@ fn looked_for<T>(app: &App, outcome: Result<T, StoreError>) -> Result<T, ApiErro
 
 /// POST /checkout/{referenceNumber}/left: sent by the page as it goes.
 pub(super) async fn left(State(app): State<App>, visit: Visit, body: Body) -> Response {
-    if let Err(refused) = Form::read_of_any_age(&app, &visit, body).await {
-        return *refused;
-    }
+    let form = match Form::read_of_any_age(&app, &visit, body).await {
+        Ok(form) => form,
+        Err(refused) => return *refused,
+    };
     let (reference, nonce) = (&visit.dossier.order.reference_number, &visit.options.nonce);
     let now = app.clock.now();
     let due = after(now, ABANDONED_AFTER);
-    match app.store.visit_left(reference, nonce, now, due).await {
+    let life = plain_word(form.value("life"));
+    match app.store.visit_left(reference, nonce, life, now, due).await {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
         Err(fault) => ApiError::from(fault).into_response(),
     }

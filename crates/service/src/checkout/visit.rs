@@ -48,14 +48,18 @@ pub(super) struct Options {
 /// Minutes a bank reference may live; the first is the default.
 const LIFE_DEFAULT: i64 = 1_440;
 const LIFE_MAX: i64 = 43_200;
-const NONCE_CHARS_MAX: usize = 64;
+const WORD_CHARS_MAX: usize = 64;
+
+/// A word that a script made up; anything else counts as none.
+pub(super) fn plain_word(given: &str) -> &str {
+    let is_plain = given.len() <= WORD_CHARS_MAX
+        && given.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if is_plain { given } else { "" }
+}
 
 impl Options {
     pub(super) fn parse(query: Option<&str>) -> Self {
         let given = Pairs::of_query(query);
-        let nonce = given.value("nonce");
-        let plain = nonce.len() <= NONCE_CHARS_MAX
-            && nonce.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
         Self {
             key: given.value("key").to_owned(),
             language: given.language(),
@@ -70,7 +74,7 @@ impl Options {
                 .parse()
                 .map_or(LIFE_DEFAULT, |minutes: i64| minutes.clamp(1, LIFE_MAX)),
             show_amount: given.value("amount") != "0",
-            nonce: if plain { nonce.to_owned() } else { String::new() },
+            nonce: plain_word(given.value("nonce")).to_owned(),
             view: given.value("view").to_owned(),
         }
     }

@@ -55,11 +55,13 @@ impl Store {
         Ok(self.look_up(Statement::new(sql, values), Cells::integer).await?.is_some())
     }
 
-    /// The window shows the order now; `alive` once its script asks for news.
+    /// The window shows the order now; `alive` once its script asks for news. What a `life` of its page had on
+    /// its way as it was left may come later, and is no return.
     pub async fn visit_seen(
         &self,
         reference: &ReferenceNumber,
         nonce: &str,
+        life: &str,
         alive: bool,
         at: Timestamp,
     ) -> Result<()> {
@@ -69,9 +71,10 @@ impl Store {
              on conflict (reference_number, nonce) do update
              set seen_at_ms = excluded.seen_at_ms,
                  alive = excluded.alive or checkout_visits.alive,
-                 left_at_ms = null, due_at_ms = null"
+                 left_at_ms = null, due_at_ms = null, left_life = null
+             where checkout_visits.left_life is null or checkout_visits.left_life <> ?4"
         );
-        self.transact_one(sql, values![reference.as_str(), nonce, at]).await.map(drop)
+        self.transact_one(sql, values![reference.as_str(), nonce, at, life]).await.map(drop)
     }
 
     /// The payer left the window, if it was ever seen; at `due` somebody looks whether for good.
@@ -79,12 +82,14 @@ impl Store {
         &self,
         reference: &ReferenceNumber,
         nonce: &str,
+        life: &str,
         at: Timestamp,
         due: Timestamp,
     ) -> Result<()> {
-        let sql = "update checkout_visits set left_at_ms = ?3, due_at_ms = ?4
+        let sql = "update checkout_visits
+                   set left_at_ms = ?4, due_at_ms = ?5, left_life = nullif(?3, '')
                    where reference_number = ?1 and nonce = ?2";
-        self.transact_one(sql, values![reference.as_str(), nonce, at, due]).await.map(drop)
+        self.transact_one(sql, values![reference.as_str(), nonce, life, at, due]).await.map(drop)
     }
 
     /// Looks at a window again at `due`, if it is still the one that was left then.

@@ -15,6 +15,7 @@ on_both_engines! {
     a_bank_that_was_silent_is_not_a_payer_who_was_slow,
     who_cancels_while_money_moves_is_no_longer_asked_to_authorise,
     a_page_that_was_hidden_for_long_still_says_that_it_is_left,
+    what_a_page_asked_as_it_was_left_is_no_return,
     a_page_that_could_not_be_shown_keeps_the_order_for_a_minute,
     while_a_push_is_under_way_the_shop_is_handed_no_reference,
     the_shop_is_told_of_what_the_payer_took_last,
@@ -148,7 +149,7 @@ async fn who_cancels_while_money_moves_is_no_longer_asked_to_authorise(database:
 /// The last word of the window with this nonce.
 async fn leave(checkout: &Checkout, nonce: &str, session: &str) -> Answer {
     let target = checkout.at("/left", &format!("&nonce={nonce}"));
-    let (headers, form) = ([super::FORM], format!("session={session}"));
+    let (headers, form) = ([super::FORM], format!("session={session}&life=first"));
     checkout.service.call(hyper::Method::POST, &target, &headers, form).await
 }
 
@@ -160,6 +161,37 @@ async fn a_page_that_was_hidden_for_long_still_says_that_it_is_left(database: Te
     assert_eq!(left.status, StatusCode::NO_CONTENT, "{}", left.text);
     let left = leave(&checkout, "one", "e30.e30").await;
     assert_eq!(left.status, StatusCode::UNAUTHORIZED);
+    pass_s(&checkout, 10).await;
+    assert_eq!(checkout.order().await.status.code(), "CAN");
+}
+
+/// Two connections of a browser know no order between them.
+async fn what_a_page_asked_as_it_was_left_is_no_return(database: TestDatabase) {
+    let checkout = Checkout::start(database).await;
+    let session = session_of(&checkout.page("&nonce=one").await);
+    let asks = async |life| {
+        let (target, headers) = (
+            checkout.at("/status", "&nonce=one"),
+            [("x-svc-session", &*session), ("x-svc-life", life)],
+        );
+        let answer = checkout.service.call(hyper::Method::GET, &target, &headers, "").await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+    };
+    let is_left = async || {
+        pass_s(&checkout, 4).await;
+        checkout.service.get(&checkout.at("/state", "&nonce=one")).await.json()["left"].clone()
+    };
+    leave(&checkout, "one", &session).await;
+    asks("first").await;
+    assert_eq!(is_left().await, true);
+    // The browser showed it again, or loaded it again.
+    asks("second").await;
+    assert_eq!(is_left().await, false);
+    leave(&checkout, "one", &session).await;
+    checkout.page("&nonce=one").await;
+    assert_eq!(is_left().await, false);
+    leave(&checkout, "one", &session).await;
+    asks("first").await;
     pass_s(&checkout, 10).await;
     assert_eq!(checkout.order().await.status.code(), "CAN");
 }
