@@ -23,5 +23,6 @@ mod sdk;
 pub mod server;
 mod simulation;
 pub mod store;
+pub mod threads;
 mod tls;
 pub mod webhook;

@@ -41,6 +41,7 @@ use crate::domain::{Environment, UrlRules};
 use crate::keys::{KEY_BYTES, KeyError, Keys, master_key_from};
 use crate::rails::{Rails, RailsError};
 use crate::store::{Database, Options, Store, StoreError};
+use crate::threads::Threads;
 use secrecy::ExposeSecret;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
@@ -59,6 +60,7 @@ pub struct Tools {
     pub url_rules: UrlRules,
     pub additional_infos: AdditionalInfos,
     pub store: Store,
+    pub threads: Threads,
     pub keys: Keys,
     pub clock: Clock,
     pub outbox_bell: OutboxBell,
@@ -99,6 +101,8 @@ pub enum StartError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("the system gives the service no thread for its connections: {0}")]
+    Threads(std::io::Error),
     #[error(transparent)]
     Key(#[from] KeyError),
     #[error(transparent)]
@@ -125,8 +129,10 @@ impl App {
         clock: Clock,
     ) -> Result<Self, StartError> {
         let metrics = Metrics::new();
+        let threads = Threads::begin().map_err(StartError::Threads)?;
         let options = Options {
             batch_size: metrics.batch_size.clone(),
+            threads: threads.clone(),
             ..Options::new(config.environment, config.commit_batch_max, config.create_database)
         };
         let store = Store::open(database, options).await?;
@@ -145,6 +151,7 @@ impl App {
             rails: Rails::new(environment, &config.rails, &hex::encode(random.bytes::<8>()))?,
             config,
             store,
+            threads,
             keys,
             awake: Awake::since_now(&clock),
             clock,

@@ -10,7 +10,7 @@ use super::answer::Exchange;
 use super::error::ApiError;
 use crate::app::{App, Known};
 use crate::domain::ApplicationUuid;
-use crate::store::{Application, Partner, PartnerState};
+use crate::store::{Application, Partner, PartnerState, StoreError};
 
 /// An authenticated partner within its rate.
 pub(crate) struct Caller {
@@ -33,9 +33,7 @@ impl FromRequestParts<App> for Caller {
         // The token is ours: if the epoch differs, it may be our copy of the directory that is old.
         let partner = match current(&app.directory.known()) {
             Some(partner) => partner,
-            None => {
-                current(&*app.directory.refresh(&app.store).await?).ok_or(ApiError::InvalidToken)?
-            }
+            None => current(&*refreshed(app).await?).ok_or(ApiError::InvalidToken)?,
         };
         if let Some(trace) = Exchange::trace_of(parts) {
             trace.partner(partner.id);
@@ -57,11 +55,14 @@ impl Caller {
         };
         match own(&app.directory.known()) {
             Some(application) => Ok(application),
-            None => {
-                own(&*app.directory.refresh(&app.store).await?).ok_or(ApiError::ApplicationNotFound)
-            }
+            None => own(&*refreshed(app).await?).ok_or(ApiError::ApplicationNotFound),
         }
     }
+}
+
+/// In a box: few calls come here, and none is to carry the room for it about.
+async fn refreshed(app: &App) -> Result<Arc<Known>, StoreError> {
+    Box::pin(app.directory.refresh(&app.store)).await
 }
 
 /// What the one `Authorization` header says, if it is of this scheme.

@@ -98,7 +98,8 @@ impl Listener {
         }
         let (app, router, tls) = (app.clone(), router.clone(), self.tls.clone());
         let watcher = graceful.watcher();
-        tokio::spawn(async move {
+        let threads = app.threads.clone();
+        threads.spawn(async move {
             serve_connection(app, router, tls, stream, peer, watcher).await;
             drop((permit, place));
         });
@@ -123,7 +124,7 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(UNACCEPTED_MAX)
 }
 
-type Accepted = (TcpStream, IpAddr, tokio::sync::OwnedSemaphorePermit);
+type Accepted = (std::net::TcpStream, IpAddr, tokio::sync::OwnedSemaphorePermit);
 
 /// The next connection, once there is room for it.
 async fn accept(socket: &TcpListener, connections: &Arc<Semaphore>) -> Option<Accepted> {
@@ -131,7 +132,8 @@ async fn accept(socket: &TcpListener, connections: &Arc<Semaphore>) -> Option<Ac
     match socket.accept().await {
         Ok((stream, peer)) => {
             let _ = stream.set_nodelay(true);
-            Some((stream, peer.ip().to_canonical(), permit))
+            // It waits on the thread that will serve it, and not here.
+            Some((stream.into_std().ok()?, peer.ip().to_canonical(), permit))
         }
         Err(fault) => {
             tracing::warn!(%fault, "could not accept a connection");
@@ -145,10 +147,11 @@ async fn serve_connection(
     app: App,
     router: Router,
     tls: Option<TlsAcceptor>,
-    stream: TcpStream,
+    stream: std::net::TcpStream,
     peer: IpAddr,
     stop: Watcher,
 ) {
+    let Ok(stream) = TcpStream::from_std(stream) else { return };
     let answer = move |request: Request<Incoming>| {
         answer(app.clone(), router.clone(), peer, request.map(Body::new))
     };

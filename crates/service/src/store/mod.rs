@@ -27,6 +27,7 @@ mod settings;
 mod sqlite;
 mod visits;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -38,6 +39,7 @@ use crate::domain::{
     ExternalTransactionId, NewOrder, Order, ReferenceNumber, Stamp, Standing, Step,
 };
 use crate::faults::OnPurpose;
+use crate::threads::Threads;
 pub use audit::{AuditEntry, AuditFilter, AuditSeal, change_text};
 pub use database::{Database, ServiceLock};
 pub use due::{Due, DueWork};
@@ -65,7 +67,7 @@ pub use visits::CheckoutVisit;
 
 use paying::read_attempt_id;
 use portable::{Cells, Statement, values};
-use records::{ORDER_COLUMNS, order, read_reference};
+use records::{Inserted, ORDER_COLUMNS, order, read_reference};
 
 /// Calls waiting for the engine; more are refused, so that overload is told instead of hoarded.
 const QUEUE_MAX: usize = 8_192;
@@ -92,11 +94,14 @@ pub struct Options {
     pub create: bool,
     /// Tells how many writes each commit held.
     pub batch_size: metrics::Histogram,
+    /// Where PostgreSQL's batches are gathered: where the calls come from.
+    pub threads: Threads,
 }
 
 impl Options {
     pub fn new(environment: Option<Environment>, batch_max: usize, create: bool) -> Self {
-        Self { environment, batch_max, create, batch_size: metrics::Histogram::noop() }
+        let (batch_size, threads) = (metrics::Histogram::noop(), Threads::default());
+        Self { environment, batch_max, create, batch_size, threads }
     }
 }
 
@@ -209,8 +214,19 @@ impl Store {
     }
 
     /// Stores the order, or finds the one that already has its id.
-    pub async fn create_order(&self, order: NewOrder) -> Result<Created> {
-        engine!(self.create_order(order))
+    /// What is handed from one to the next until it is stored is a pointer.
+    pub fn create_order(
+        &self,
+        order: NewOrder,
+    ) -> impl Future<Output = Result<Created>> + Send + '_ {
+        let order = Arc::new(order);
+        async move {
+            Ok(match engine!(self.create_order(Arc::clone(&order)))? {
+                Inserted::New => Created::New(Arc::unwrap_or_clone(order).into()),
+                Inserted::Existing(order) => Created::Existing(order),
+                Inserted::ReferenceTaken => Created::ReferenceTaken,
+            })
+        }
     }
 
     /// How the order with this id of a merchant stands.

@@ -20,6 +20,13 @@ pub enum Created {
     ReferenceTaken,
 }
 
+/// The same, told to whoever has the new order.
+pub(super) enum Inserted {
+    New,
+    Existing(Order),
+    ReferenceTaken,
+}
+
 /// What became of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Committed {

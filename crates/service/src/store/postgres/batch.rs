@@ -11,7 +11,7 @@ use tokio_postgres::error::SqlState;
 
 use super::{Fault, Told};
 use crate::faults::{self, OnPurpose};
-use crate::store::{QUEUE_MAX, Result, StoreError, has_waited_too_long, waited_too_long};
+use crate::store::{Options, QUEUE_MAX, Result, StoreError, has_waited_too_long, waited_too_long};
 
 /// Tries of one batch when the database says "again, please".
 const TRIES_MAX: u32 = 5;
@@ -45,18 +45,14 @@ struct Call<B: Batch> {
 pub(super) struct Batched<B: Batch>(mpsc::Sender<Call<B>>);
 
 impl<B: Batch> Batched<B> {
-    pub(super) fn spawn(
-        pool: &Pool,
-        workers: usize,
-        batch_max: usize,
-        batch_size: &metrics::Histogram,
-    ) -> Self {
+    pub(super) fn spawn(pool: &Pool, workers: usize, options: &Options) -> Self {
+        let batch_max = options.batch_max;
         let (sender, waiting) = mpsc::channel::<Call<B>>(QUEUE_MAX);
         let waiting = Arc::new(Mutex::new(waiting));
         for _ in 0..workers {
             let (pool, waiting, batch_size) =
-                (pool.clone(), Arc::clone(&waiting), batch_size.clone());
-            tokio::spawn(async move {
+                (pool.clone(), Arc::clone(&waiting), options.batch_size.clone());
+            options.threads.spawn(async move {
                 let (mut calls, mut held) = (Vec::with_capacity(batch_max), Held::default());
                 while waiting.lock().await.recv_many(&mut calls, batch_max).await > 0 {
                     let late = calls.extract_if(.., |call| has_waited_too_long(call.asked_at));

@@ -69,13 +69,13 @@ impl Postgres {
         let pool = connect::pool(url)?;
         let mut client = connect::first(&pool, url).await?;
         migrate(&mut client, options.create).await?;
-        let (size, noop) = (&options.batch_size, metrics::Histogram::noop());
+        let noop = Options { batch_size: metrics::Histogram::noop(), ..options.clone() };
         Ok(Self {
-            creates: Batched::spawn(&pool, WRITERS, options.batch_max, size),
-            settlements: Batched::spawn(&pool, WRITERS, options.batch_max, size),
-            standings: Batched::spawn(&pool, READERS, options.batch_max, &noop),
-            dossiers: Batched::spawn(&pool, READERS, options.batch_max, &noop),
-            deadlines: Batched::spawn(&pool, DEADLINE_WRITERS, options.batch_max, size),
+            creates: Batched::spawn(&pool, WRITERS, options),
+            settlements: Batched::spawn(&pool, WRITERS, options),
+            standings: Batched::spawn(&pool, READERS, &noop),
+            dossiers: Batched::spawn(&pool, READERS, &noop),
+            deadlines: Batched::spawn(&pool, DEADLINE_WRITERS, options),
             pool,
             lookers: Semaphore::new(LOOKERS),
             feeders: Semaphore::new(FEEDERS),

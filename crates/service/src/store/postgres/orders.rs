@@ -1,6 +1,7 @@
 //! Orders on PostgreSQL: created and found, many callers in one statement.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use deadpool_postgres::{Client, GenericClient};
 use tokio_postgres::Row;
@@ -10,12 +11,12 @@ use super::outbox::insert_events;
 use super::portable::cells;
 use super::{Param, Postgres, Told, change, many};
 use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Standing};
+use crate::store::Result;
 use crate::store::portable::{Statement, values};
-use crate::store::records::{ORDER_COLUMNS, order, read_standing};
-use crate::store::{Created, Result};
+use crate::store::records::{Inserted, ORDER_COLUMNS, order, read_standing};
 
 impl Postgres {
-    pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {
+    pub(in crate::store) async fn create_order(&self, order: Arc<NewOrder>) -> Result<Inserted> {
         self.creates.run(order).await?
     }
 
@@ -40,10 +41,10 @@ pub(in crate::store) fn orders_with_id(id: &str) -> Statement {
 pub(super) struct CreateOrders;
 
 impl Batch for CreateOrders {
-    type Item = NewOrder;
-    type Answer = Result<Created>;
+    type Item = Arc<NewOrder>;
+    type Answer = Result<Inserted>;
 
-    async fn run(db: &mut Client, orders: &[NewOrder]) -> Told<Vec<Self::Answer>> {
+    async fn run(db: &mut Client, orders: &[Arc<NewOrder>]) -> Told<Vec<Self::Answer>> {
         let added = match insert(db, orders, Existing::ById).await {
             // Eighty random bits have come twice, or this batch has, its connection cut, and the first is not done yet:
             // once more, and leave out those as well.
@@ -51,15 +52,16 @@ impl Batch for CreateOrders {
             told => told?,
         };
         if added == orders.len() as u64 {
-            return Ok(orders.iter().map(|order| Ok(Created::New(order.clone().into()))).collect());
+            return Ok(orders.iter().map(|_| Ok(Inserted::New)).collect());
         }
         created(db, orders).await
     }
 }
 
 /// How many of the orders are new. Order and event are one transaction; events only for orders that were stored now.
-async fn insert(db: &mut Client, orders: &[NewOrder], existing: Existing) -> Told<u64> {
-    let announced: Vec<_> = orders.iter().filter(|order| order.event.is_some()).collect();
+async fn insert(db: &mut Client, orders: &[Arc<NewOrder>], existing: Existing) -> Told<u64> {
+    let announced: Vec<&NewOrder> =
+        orders.iter().map(AsRef::as_ref).filter(|order| order.event.is_some()).collect();
     if announced.is_empty() {
         return insert_orders(&*db, orders, existing).await;
     }
@@ -81,7 +83,7 @@ enum Existing {
 
 async fn insert_orders(
     db: &impl GenericClient,
-    orders: &[NewOrder],
+    orders: &[Arc<NewOrder>],
     existing: Existing,
 ) -> Told<u64> {
     let key = match existing {
@@ -118,7 +120,7 @@ async fn insert_orders(
 }
 
 /// The row that has the id now says whose insert it was: the reference is ours, or somebody's.
-async fn created(db: &Client, orders: &[NewOrder]) -> Told<Vec<Result<Created>>> {
+async fn created(db: &Client, orders: &[Arc<NewOrder>]) -> Told<Vec<Result<Inserted>>> {
     let sql = format!(
         "select {ORDER_COLUMNS} from orders
          join unnest($1::bigint[], $2::text[]) as t (a, x)
@@ -136,12 +138,12 @@ async fn created(db: &Client, orders: &[NewOrder]) -> Told<Vec<Result<Created>>>
     let stored: HashMap<(i64, &str), &Row> =
         rows.iter().map(|row| ((row.get(1), row.get(2)), row)).collect();
     // An id may come twice in a batch, so rows are lent, not given away.
-    let created = |new: &NewOrder| {
+    let created = |new: &Arc<NewOrder>| {
         let row = stored.get(&(new.application.0, new.external_transaction_id.as_str()));
         Ok(match row.map(|row| cells(row)?.read(order)).transpose()? {
-            Some(stored) if stored.reference_number == new.reference_number => Created::New(stored),
-            Some(stored) => Created::Existing(stored),
-            None => Created::ReferenceTaken,
+            Some(stored) if stored.reference_number == new.reference_number => Inserted::New,
+            Some(stored) => Inserted::Existing(stored),
+            None => Inserted::ReferenceTaken,
         })
     };
     Ok(orders.iter().map(created).collect())

@@ -9,9 +9,9 @@ use super::order_ids::{IdKey, OrderIds};
 use super::outbox::insert_event;
 use super::portable::cells;
 use super::statements::{Db, execute, row};
-use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Order, Standing};
-use crate::store::records::{self, ORDER_COLUMNS, read_standing};
-use crate::store::{Created, Result};
+use crate::domain::{ApplicationId, ExternalTransactionId, NewOrder, Standing};
+use crate::store::Result;
+use crate::store::records::{self, Inserted, ORDER_COLUMNS, read_standing};
 
 static BY_NUMBER: LazyLock<String> = LazyLock::new(|| {
     format!(
@@ -29,23 +29,16 @@ const STANDING_BY_HASH: &str = "select reference_number, status, amount from ord
         and application_id = ?2 and external_transaction_id = ?3";
 
 impl Sqlite {
-    pub(in crate::store) async fn create_order(&self, order: NewOrder) -> Result<Created> {
-        // The writer has enough to do: what it stored is made into an answer here.
-        let order = Arc::new(order);
-        let shared = Arc::clone(&order);
+    pub(in crate::store) async fn create_order(&self, order: Arc<NewOrder>) -> Result<Inserted> {
         let key = IdKey::new(order.application, order.external_transaction_id.as_str());
         let ids = Arc::clone(&self.order_ids);
-        let work = move |db: &Db<'_>| create_order(db, &ids, &shared, key);
+        let announced = order.event.is_some();
+        let work = move |db: &Db<'_>| create_order(db, &ids, &order, key);
         // Without an event it is one statement, which undoes itself when it fails.
-        let inserted = match &order.event {
-            None => self.writer.run(work).await?,
-            Some(_) => self.writer.run_compound(work).await?,
-        };
-        Ok(match inserted {
-            Inserted::New => Created::New(Arc::unwrap_or_clone(order).into()),
-            Inserted::Not(Some(existing)) => Created::Existing(existing),
-            Inserted::Not(None) => Created::ReferenceTaken,
-        })
+        match announced {
+            false => self.writer.run(work).await,
+            true => self.writer.run_compound(work).await,
+        }
     }
 
     pub(in crate::store) async fn standing(
@@ -74,17 +67,14 @@ impl Sqlite {
     }
 }
 
-enum Inserted {
-    New,
-    /// Because of this order with the same id, or else because of its reference.
-    Not(Option<Order>),
-}
-
 fn create_order(db: &Db<'_>, ids: &OrderIds, order: &NewOrder, key: IdKey) -> Result<Inserted> {
     if let Some(number) = ids.find(db, &key)? {
         let given = params![number, key.application, order.external_transaction_id.as_str()];
         let existing = row(db, BY_NUMBER.as_str(), given, cells)?;
-        return existing.map(|cells| cells.read(records::order)).transpose().map(Inserted::Not);
+        return Ok(match existing.map(|cells| cells.read(records::order)).transpose()? {
+            Some(existing) => Inserted::Existing(existing),
+            None => Inserted::ReferenceTaken,
+        });
     }
     let added = execute(
         db,
@@ -107,7 +97,7 @@ fn create_order(db: &Db<'_>, ids: &OrderIds, order: &NewOrder, key: IdKey) -> Re
         ],
     )?;
     if added == 0 {
-        return Ok(Inserted::Not(None));
+        return Ok(Inserted::ReferenceTaken);
     }
     ids.add(key, db.last_insert_rowid());
     if let Some(event) = &order.event {
