@@ -253,6 +253,25 @@ test("a reload of the window is not a farewell", async () => {
   await visitor.leave();
 });
 
+test("a page that its browser kept and shows again is there", async () => {
+  const visitor = await shopper(stage);
+  const popup = await openWindow(visitor);
+  await popup.evaluate(() => {
+    for (const event of ["pagehide", "pageshow"]) {
+      dispatchEvent(new PageTransitionEvent(event, { persisted: true }));
+    }
+  });
+  await settle(visitor.page);
+  await popup.waitForResponse((answer) => answer.url().includes("/status?"));
+  await stage.service.advance(30);
+  assert.equal(await stage.service.statusOf(visitor.made[0]), "PEN");
+  await checkout.pushTo(popup, "900000000");
+  await stage.service.advance(3);
+  await settle(visitor.page, 3_000);
+  await called(visitor.page, "approve");
+  await visitor.leave();
+});
+
 test("a page cut off from its window hears of the payment from the service", async () => {
   // Its clock is put forward several times within a second, and with it its questions.
   const visitor = await shopper(stage, { path: "/severed", allowed: [/status of 429/] });

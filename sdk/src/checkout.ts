@@ -4,7 +4,7 @@
 import { arm, isArmed } from "./checkout/arming";
 import { copy, share } from "./checkout/clipboard";
 import { startCountdown } from "./checkout/countdown";
-import { liveAgain, thisLife } from "./checkout/life";
+import { endLife } from "./checkout/life";
 import { leave, postState } from "./checkout/messages";
 import { onSwap, page } from "./checkout/page";
 import { pausePolling, startPolling } from "./checkout/poll";
@@ -82,14 +82,13 @@ document.addEventListener("visibilitychange", () => {
   else returned();
 });
 window.addEventListener("pageshow", (event) => {
-  if (!event.persisted) return;
-  liveAgain();
-  returned();
+  if (event.persisted) returned();
 });
 // The shop's window cannot always see that this one is closed: the service is told.
 window.addEventListener("pagehide", () => {
   const { leftUrl, session } = page();
-  if (leftUrl) navigator.sendBeacon(leftUrl, new URLSearchParams({ session, life: thisLife() }));
+  const word = new URLSearchParams({ session, page_life: endLife() });
+  if (leftUrl) navigator.sendBeacon(leftUrl, word);
 });
 // In a frame the payer's own first tap brings the focus, and only the shop of this order may frame us.
 if (window.parent === window) window.addEventListener("focus", arm);

@@ -1,15 +1,16 @@
 //! Threads, one per core, for connections and for what gathers their calls into batches. What is begun on one
 //! stays there: nobody looks about for work, and whoever is woken waits for one thread alone (decision 0057).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// They end, with all that still runs there, when the last of these is dropped.
+/// By default there are none: work is done wherever it is begun. They end, with all that still runs there, when the
+/// last of these is dropped; work that holds one of them keeps them.
 #[derive(Clone, Debug, Default)]
 pub struct Threads(Arc<All>);
 
@@ -27,9 +28,8 @@ struct Thread {
 }
 
 impl Threads {
-    /// By default there are none: work is done wherever it is begun.
     pub(crate) fn begin() -> std::io::Result<Self> {
-        let cores = thread::available_parallelism()?.get();
+        let cores = thread::available_parallelism().map_or(1, usize::from);
         let threads = (0..cores).map(|_| Thread::begin()).collect::<Result<_, _>>()?;
         Ok(Self(Arc::new(All { threads, next: AtomicUsize::new(0) })))
     }
@@ -49,13 +49,20 @@ impl Threads {
 
 impl Thread {
     fn begin() -> std::io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let handle = runtime.handle().clone();
         let (end, ended) = oneshot::channel::<()>();
+        let (tell, told) = mpsc::channel();
         thread::Builder::new().name("svc-connections".to_owned()).spawn(move || {
-            let _ = runtime.block_on(ended);
+            // Made where it ends: who begins threads may be on a runtime, where none may be dropped.
+            match Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => {
+                    let _ = tell.send(Ok(runtime.handle().clone()));
+                    let _ = runtime.block_on(ended);
+                }
+                Err(fault) => drop(tell.send(Err(fault))),
+            }
         })?;
-        Ok(Self { runtime: handle, _end: end })
+        let runtime = told.recv().expect("it tells of itself first")?;
+        Ok(Self { runtime, _end: end })
     }
 }
 

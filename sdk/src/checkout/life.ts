@@ -3,13 +3,15 @@
 
 let life = anew();
 
-/** The browser kept the page, and shows it again. */
-export function liveAgain(): void {
-  life = anew();
-}
-
 export function thisLife(): string {
   return life;
+}
+
+/** The life that ends. A browser may keep the page and show it again: that is another one. */
+export function endLife(): string {
+  const ended = life;
+  life = anew();
+  return ended;
 }
 
 function anew(): string {

@@ -20,7 +20,7 @@ export async function request(url: string, init: Init): Promise<Answer | undefin
   const abort = new AbortController();
   const timer = setTimeout(() => abort.abort(), TIMEOUT_MS);
   try {
-    const headers = { ...init.headers, "x-svc-life": thisLife() };
+    const headers = { ...init.headers, "x-svc-page-life": thisLife() };
     const { signal } = abort;
     const response = await fetch(url, { cache: "no-store", signal, ...init, headers });
     const text = await response.text();

@@ -26,7 +26,7 @@ const LEFT_AFTER: SignedDuration = SignedDuration::from_secs(3);
 const ABANDONED_AFTER: SignedDuration = SignedDuration::from_secs(10);
 
 /// One life of a page is from its loading to its leaving; its script names it.
-const LIFE: &str = "x-svc-life";
+const PAGE_LIFE: &str = "x-svc-page-life";
 
 /// Notes that the window of this visit shows the order; `alive` if its script says so.
 pub(super) async fn seen(app: &App, visit: &Visit, alive: bool) -> Result<(), ApiError> {
@@ -41,17 +41,18 @@ pub(super) async fn seen(app: &App, visit: &Visit, alive: bool) -> Result<(), Ap
         // Each nonce is a row: nobody makes up thousands of them.
         app.limits.checkout_window(reference)?;
     }
+    let named = visit.headers.get(PAGE_LIFE).and_then(|value| value.to_str().ok());
+    let page_life = named.and_then(plain_word);
     match known {
         Some(known)
-            if known.left_at.is_none() && fresh(known.seen_at) && (known.alive || !alive) =>
+            if known.left_at.is_none()
+                && fresh(known.seen_at)
+                && (known.alive || !alive)
+                && known.page_life.as_deref() == page_life =>
         {
             Ok(())
         }
-        _ => {
-            let life = visit.headers.get(LIFE).and_then(|value| value.to_str().ok());
-            let life = plain_word(life.unwrap_or_default());
-            looked_for(app, app.store.visit_seen(reference, nonce, life, alive, now).await)
-        }
+        _ => looked_for(app, app.store.visit_seen(reference, nonce, page_life, alive, now).await),
     }
 }
 
@@ -72,8 +73,8 @@ pub(super) async fn left(State(app): State<App>, visit: Visit, body: Body) -> Re
     let (reference, nonce) = (&visit.dossier.order.reference_number, &visit.options.nonce);
     let now = app.clock.now();
     let due = after(now, ABANDONED_AFTER);
-    let life = plain_word(form.value("life"));
-    match app.store.visit_left(reference, nonce, life, now, due).await {
+    let page_life = plain_word(form.value("page_life"));
+    match app.store.visit_left(reference, nonce, page_life, now, due).await {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
         Err(fault) => ApiError::from(fault).into_response(),
     }
@@ -104,12 +105,12 @@ pub(super) async fn state(State(app): State<App>, visit: Visit) -> Response {
         Err(fault) => return readable(ApiError::from(fault).into_response()),
     };
     let now = app.clock.now();
-    let left = known.and_then(|known| known.left_at);
+    let left = known.as_ref().and_then(|known| known.left_at);
     let reply = StateReply {
         seen: known.is_some(),
-        alive: known.is_some_and(|known| known.alive),
+        alive: known.as_ref().is_some_and(|known| known.alive),
         left: left.is_some_and(|at| now.duration_since(at) >= LEFT_AFTER),
-        screen: known.map(|_| screen(&visit.dossier, "", now).name()),
+        screen: known.as_ref().map(|_| screen(&visit.dossier, "", now).name()),
         payment: known.and_then(|_| RawValue::from_string(payment(&visit.dossier, now)).ok()),
     };
     readable(json(&reply))

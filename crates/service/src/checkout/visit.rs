@@ -51,10 +51,10 @@ const LIFE_MAX: i64 = 43_200;
 const WORD_CHARS_MAX: usize = 64;
 
 /// A word that a script made up; anything else counts as none.
-pub(super) fn plain_word(given: &str) -> &str {
-    let is_plain = given.len() <= WORD_CHARS_MAX
+pub(super) fn plain_word(given: &str) -> Option<&str> {
+    let is_plain = (1..=WORD_CHARS_MAX).contains(&given.len())
         && given.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-    if is_plain { given } else { "" }
+    is_plain.then_some(given)
 }
 
 impl Options {
@@ -74,7 +74,7 @@ impl Options {
                 .parse()
                 .map_or(LIFE_DEFAULT, |minutes: i64| minutes.clamp(1, LIFE_MAX)),
             show_amount: given.value("amount") != "0",
-            nonce: plain_word(given.value("nonce")).to_owned(),
+            nonce: plain_word(given.value("nonce")).unwrap_or_default().to_owned(),
             view: given.value("view").to_owned(),
         }
     }

@@ -70,7 +70,7 @@ impl Listener {
                 self.spawn(&app, &router, &graceful, &crowd, accepted);
             }
         }
-        // Whoever has connected already is served; nobody else is.
+        // Whoever has connected already is not left hanging; whoever has not asked by now may hear nothing but an end.
         while let Ok(Some(accepted)) =
             tokio::time::timeout(Duration::ZERO, accept(&self.socket, &connections)).await
         {
@@ -96,11 +96,18 @@ impl Listener {
             tell_crowded(peer);
             return;
         }
-        let (app, router, tls) = (app.clone(), router.clone(), self.tls.clone());
+        // It waits on the thread that will serve it, and not here.
+        let stream = match stream.into_std() {
+            Ok(stream) => stream,
+            Err(fault) => return tell_lost(&fault),
+        };
+        let (own, router, tls) = (app.clone(), router.clone(), self.tls.clone());
         let watcher = graceful.watcher();
-        let threads = app.threads.clone();
-        threads.spawn(async move {
-            serve_connection(app, router, tls, stream, peer, watcher).await;
+        app.threads.spawn(async move {
+            match TcpStream::from_std(stream) {
+                Ok(stream) => serve_connection(own, router, tls, stream, peer, watcher).await,
+                Err(fault) => tell_lost(&fault),
+            }
             drop((permit, place));
         });
     }
@@ -117,6 +124,10 @@ fn tell_crowded(peer: IpAddr) {
     });
 }
 
+fn tell_lost(fault: &std::io::Error) {
+    tracing::warn!(%fault, "a connection could not be handed to its thread");
+}
+
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
@@ -124,7 +135,7 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(UNACCEPTED_MAX)
 }
 
-type Accepted = (std::net::TcpStream, IpAddr, tokio::sync::OwnedSemaphorePermit);
+type Accepted = (TcpStream, IpAddr, tokio::sync::OwnedSemaphorePermit);
 
 /// The next connection, once there is room for it.
 async fn accept(socket: &TcpListener, connections: &Arc<Semaphore>) -> Option<Accepted> {
@@ -132,8 +143,7 @@ async fn accept(socket: &TcpListener, connections: &Arc<Semaphore>) -> Option<Ac
     match socket.accept().await {
         Ok((stream, peer)) => {
             let _ = stream.set_nodelay(true);
-            // It waits on the thread that will serve it, and not here.
-            Some((stream.into_std().ok()?, peer.ip().to_canonical(), permit))
+            Some((stream, peer.ip().to_canonical(), permit))
         }
         Err(fault) => {
             tracing::warn!(%fault, "could not accept a connection");
@@ -147,11 +157,10 @@ async fn serve_connection(
     app: App,
     router: Router,
     tls: Option<TlsAcceptor>,
-    stream: std::net::TcpStream,
+    stream: TcpStream,
     peer: IpAddr,
     stop: Watcher,
 ) {
-    let Ok(stream) = TcpStream::from_std(stream) else { return };
     let answer = move |request: Request<Incoming>| {
         answer(app.clone(), router.clone(), peer, request.map(Body::new))
     };

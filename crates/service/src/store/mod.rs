@@ -94,7 +94,7 @@ pub struct Options {
     pub create: bool,
     /// Tells how many writes each commit held.
     pub batch_size: metrics::Histogram,
-    /// Where PostgreSQL's batches are gathered: where the calls come from.
+    /// Where PostgreSQL's batches are gathered.
     pub threads: Threads,
 }
 
@@ -214,7 +214,7 @@ impl Store {
     }
 
     /// Stores the order, or finds the one that already has its id.
-    /// What is handed from one to the next until it is stored is a pointer.
+    /// The order goes to the heap at once: what waits for it, in queues and in futures, stays small.
     pub fn create_order(
         &self,
         order: NewOrder,

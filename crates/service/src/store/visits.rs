@@ -7,12 +7,14 @@ use super::{Result, Store};
 use crate::domain::ReferenceNumber;
 
 /// When the page of a window was last heard of, and when its payer left it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckoutVisit {
     pub seen_at: Timestamp,
     /// The page's script has run: it will tell when the payer leaves.
     pub alive: bool,
     pub left_at: Option<Timestamp>,
+    /// Which life of its page that was, if it was named.
+    pub page_life: Option<String>,
 }
 
 impl CheckoutVisit {
@@ -21,6 +23,7 @@ impl CheckoutVisit {
             seen_at: cells.time()?,
             alive: cells.integer()? != 0,
             left_at: cells.maybe_time()?,
+            page_life: cells.maybe_text()?,
         })
     }
 }
@@ -32,7 +35,7 @@ impl Store {
         reference: &ReferenceNumber,
         nonce: &str,
     ) -> Result<Option<CheckoutVisit>> {
-        let sql = "select seen_at_ms, alive, left_at_ms from checkout_visits
+        let sql = "select seen_at_ms, alive, left_at_ms, page_life from checkout_visits
                    where reference_number = ?1 and nonce = ?2";
         let statement = Statement::new(sql, values![reference.as_str(), nonce]);
         self.look_up(statement, CheckoutVisit::read).await
@@ -55,41 +58,46 @@ impl Store {
         Ok(self.look_up(Statement::new(sql, values), Cells::integer).await?.is_some())
     }
 
-    /// The window shows the order now; `alive` once its script asks for news. What a `life` of its page had on
-    /// its way as it was left may come later, and is no return.
+    /// The window shows the order now; `alive` once its script asks for news. What a life of its page had on its
+    /// way as it was left may come later, and is no return.
     pub async fn visit_seen(
         &self,
         reference: &ReferenceNumber,
         nonce: &str,
-        life: &str,
+        page_life: Option<&str>,
         alive: bool,
         at: Timestamp,
     ) -> Result<()> {
         let sql = format!(
-            "insert into checkout_visits (reference_number, nonce, seen_at_ms, alive)
-             values (?1, ?2, ?3, {alive})
+            "insert into checkout_visits (reference_number, nonce, seen_at_ms, alive, page_life)
+             values (?1, ?2, ?3, {alive}, ?4)
              on conflict (reference_number, nonce) do update
              set seen_at_ms = excluded.seen_at_ms,
                  alive = excluded.alive or checkout_visits.alive,
-                 left_at_ms = null, due_at_ms = null, left_life = null
-             where checkout_visits.left_life is null or checkout_visits.left_life <> ?4"
+                 left_at_ms = null, due_at_ms = null, page_life = excluded.page_life
+             where checkout_visits.left_at_ms is null
+                 or checkout_visits.page_life is distinct from excluded.page_life
+                 or excluded.page_life is null"
         );
-        self.transact_one(sql, values![reference.as_str(), nonce, at, life]).await.map(drop)
+        self.transact_one(sql, values![reference.as_str(), nonce, at, page_life]).await.map(drop)
     }
 
-    /// The payer left the window, if it was ever seen; at `due` somebody looks whether for good.
+    /// The payer left the window, if it was ever seen and no later life of its page was; at `due` somebody looks
+    /// whether for good.
     pub async fn visit_left(
         &self,
         reference: &ReferenceNumber,
         nonce: &str,
-        life: &str,
+        page_life: Option<&str>,
         at: Timestamp,
         due: Timestamp,
     ) -> Result<()> {
         let sql = "update checkout_visits
-                   set left_at_ms = ?4, due_at_ms = ?5, left_life = nullif(?3, '')
-                   where reference_number = ?1 and nonce = ?2";
-        self.transact_one(sql, values![reference.as_str(), nonce, life, at, due]).await.map(drop)
+                   set left_at_ms = ?4, due_at_ms = ?5, page_life = coalesce(?3, page_life)
+                   where reference_number = ?1 and nonce = ?2
+                       and coalesce(page_life = ?3, true)";
+        let values = values![reference.as_str(), nonce, page_life, at, due];
+        self.transact_one(sql, values).await.map(drop)
     }
 
     /// Looks at a window again at `due`, if it is still the one that was left then.

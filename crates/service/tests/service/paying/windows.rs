@@ -23,14 +23,14 @@ on_both_engines! {
 
 async fn opened(paying: &TestPaying, order: &Order, nonce: &str) {
     let now = paying.app.clock.now();
-    paying.app.store.visit_seen(&order.reference_number, nonce, "", true, now).await.unwrap();
+    paying.app.store.visit_seen(&order.reference_number, nonce, None, true, now).await.unwrap();
 }
 
 /// As the page's last word does it.
 async fn left(paying: &TestPaying, order: &Order, nonce: &str) {
     let now = paying.app.clock.now();
     let due = now.saturating_add(SignedDuration::from_secs(10)).unwrap();
-    paying.app.store.visit_left(&order.reference_number, nonce, "", now, due).await.unwrap();
+    paying.app.store.visit_left(&order.reference_number, nonce, None, now, due).await.unwrap();
 }
 
 async fn an_order_with_nothing_begun_is_given_up(database: TestDatabase) {
@@ -86,7 +86,7 @@ async fn a_window_that_is_just_loading_keeps_the_order_for_a_minute(database: Te
     left(&paying, &order, "one").await;
     paying.pass_s(8).await;
     let now = paying.app.clock.now();
-    paying.app.store.visit_seen(&order.reference_number, "two", "", false, now).await.unwrap();
+    paying.app.store.visit_seen(&order.reference_number, "two", None, false, now).await.unwrap();
     paying.pass_s(30).await;
     assert_eq!(paying.stands(&order).await, ("", "PEN"));
     paying.pass_s(60).await;
