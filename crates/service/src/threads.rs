@@ -85,7 +85,7 @@ mod tests {
         let (held, dropped) = oneshot::channel::<()>();
         threads.spawn(async move {
             let _held = held;
-            std::future::pending::<()>().await
+            std::future::pending::<()>().await;
         });
         drop(threads);
         dropped.await.unwrap_err();
